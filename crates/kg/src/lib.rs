@@ -1,0 +1,18 @@
+//! Graphs and questions: what Skolem does before any learning.
+
+pub mod error;
+pub mod exact;
+pub mod graph;
+pub mod id;
+pub mod query;
+pub mod rng;
+pub mod split;
+pub mod store;
+pub mod vocab;
+
+pub use error::{Error, Kind, Place, Result};
+pub use graph::{Counted, Edges, Graph, GraphBuilder, RelationStats, Stats};
+pub use id::{Entity, Relation};
+pub use query::{Names, Query, Question, Shape};
+pub use split::Split;
+pub use vocab::Vocab;

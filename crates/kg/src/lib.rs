@@ -6,6 +6,7 @@ pub mod graph;
 pub mod id;
 pub mod query;
 pub mod rng;
+pub mod sample;
 pub mod split;
 pub mod store;
 pub mod vocab;

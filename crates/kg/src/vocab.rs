@@ -47,10 +47,11 @@ impl<'a> Vocab<'a> {
     /// A name for people that also finds the thing again: the label where it is unique and no
     /// other thing's name, else the name with its IRI prefix shortened.
     pub fn display(&self, number: u32) -> String {
-        if let Some(label) = self.label(number) {
-            if self.with_label(label).len() == 1 && self.with_name(label).is_none() {
-                return label.to_owned();
-            }
+        if let Some(label) = self.label(number)
+            && self.with_label(label).len() == 1
+            && self.with_name(label).is_none()
+        {
+            return label.to_owned();
         }
         let name = self.name(number);
         match self.prefixes.shorten(name) {

@@ -26,7 +26,7 @@ pub enum Token {
     Inverse,
     /// `,`
     Comma,
-    /// `.`, `:` or `∃` standing alone
+    /// `.`, `:` or `=` after a variable, or `∃`
     Sign(char),
 }
 
@@ -94,16 +94,16 @@ impl<'a> Lexer<'a> {
                     }
                     Token::Variable(name)
                 }
+                // After a variable these are signs even where a name follows at once: `?V.p(a,?V)`.
+                '.' | ':' | '=' if matches!(tokens.last(), Some((_, Token::Variable(_)))) => {
+                    Token::Sign(sign)
+                }
                 sign if in_name(sign) => {
                     let mut name = String::from(sign);
                     while let Some((_, sign)) = rest.next_if(|&(_, sign)| in_name(sign)) {
                         name.push(sign);
                     }
-                    match &name[..] {
-                        "." => Token::Sign('.'),
-                        ":" => Token::Sign(':'),
-                        _ => Token::Name(name),
-                    }
+                    Token::Name(name)
                 }
                 other => return Err(syntax(text, start, format!("unexpected '{other}'"))),
             };
@@ -203,7 +203,7 @@ fn in_name(sign: char) -> bool {
 
 /// Whether a name can stand without quotes.
 pub fn is_bare(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(in_name) && name != "." && name != ":"
+    !name.is_empty() && name.chars().all(in_name)
 }
 
 /// A name as it can be read again.
@@ -237,8 +237,7 @@ mod tests {
 
     #[test]
     fn names_come_back_from_their_quotes() {
-        for name in ["plain", "two words", "a\"b", "back\\slash", "d'Ivoire", "", "x(1)", ".", "É"]
-        {
+        for name in ["plain", "two words", "a\"b", "back\\slash", "d'Ivoire", "", "x(1)", "É"] {
             let quoted = quote(name);
             let mut lexer = Lexer::new(&quoted).unwrap();
             assert!(

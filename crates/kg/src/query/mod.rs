@@ -7,6 +7,7 @@
 //! | [`sparql`] | SPARQL 1.1, the part that set logic can say |
 //! | [`tuple`] | nested tuples, as in KGReasoning's files |
 //! | [`shape`] | names and patterns of questions without their anchors and relations |
+//! | [`skolem`] | the paper's three forms of a query, to read beside it |
 //! | [`rewrite`] | laws: canonical form, De Morgan, disjunctive normal form |
 
 pub mod formula;
@@ -14,6 +15,7 @@ mod lexer;
 pub mod names;
 pub mod rewrite;
 pub mod shape;
+pub mod skolem;
 pub mod sparql;
 pub mod text;
 pub mod tuple;
@@ -147,7 +149,7 @@ impl Notation {
             .any(|keyword| word.eq_ignore_ascii_case(keyword));
         if keyword && after.is_some_and(|next| next.is_whitespace() || "{?*<".contains(next)) {
             Notation::Sparql
-        } else if rest.starts_with('?') {
+        } else if rest.starts_with(['?', '∃']) || (word == "exists" && after == Some(' ')) {
             Notation::Formula
         } else {
             Notation::SetLogic

@@ -5,7 +5,7 @@ use crate::graph::Graph;
 use crate::id::{Entity, Relation};
 
 /// Finds entities and relations by what people call them, and says what to call them.
-pub trait Names {
+pub trait Names: Sync {
     /// The entity that a text names.
     fn entity(&self, text: &str) -> Result<Entity>;
     /// The relation that a text names.

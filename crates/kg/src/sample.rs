@@ -1,0 +1,351 @@
+//! Draws queries of any shape from a graph, by the rules of BetaE's data sets.
+//!
+//! A query grows backwards from an answer: at each step a relation uniform over those that lead to
+//! the entity, then a head uniform over that relation's heads, and never a relation followed by its
+//! own inverse. All operands grow from the same answer, negated ones too. For train, chains grow
+//! forwards from an anchor, and the operands of an intersection end in different relations where
+//! there are enough.
+//!
+//! Attempts are numbered and each has random numbers of its own; they run on all threads and are
+//! looked at in order, so that a seed gives the same queries whatever the number of threads.
+
+use std::collections::HashSet;
+
+use rayon::prelude::*;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::error::{Error, Result};
+use crate::exact::{Answering, EntitySet};
+use crate::graph::{Edges, Graph};
+use crate::id::{Entity, Relation};
+use crate::query::{Query, Shape};
+use crate::rng::Rng;
+use crate::split::Split;
+
+/// What to draw.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The shape of the queries.
+    pub shape: Shape,
+    /// Train queries have answers on the train graph; valid and test queries have answers that the
+    /// smaller split does not entail.
+    pub split: Split,
+    /// How many; for `1p` without a number, every one there is.
+    pub count: Option<usize>,
+    /// Valid and test queries with more hard answers are left out, as are those with more answers
+    /// that the larger split takes back.
+    pub most_hard: usize,
+    /// Same seed, same queries.
+    pub seed: u64,
+}
+
+/// A drawn query with its answers, sorted; for train all answers are easy.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Drawn {
+    /// The query.
+    pub query: Query,
+    /// Answers on the smaller split.
+    pub easy: Vec<Entity>,
+    /// Answers that only the split itself has.
+    pub hard: Vec<Entity>,
+}
+
+/// What happened to the attempts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub struct Outcome {
+    /// Kept.
+    pub drawn: usize,
+    /// Grew into a dead end, or had two equal operands.
+    pub broken: usize,
+    /// No hard answer (train: no answer), or no answer taken back where there is a negation.
+    pub unfit: usize,
+    /// More hard answers than allowed.
+    pub too_many: usize,
+    /// The same as one before.
+    pub repeated: usize,
+}
+
+/// Attempts that run at once; their answers are held until they are looked at.
+const CHUNK: usize = 1024;
+/// Attempts without a single new query after which the shape counts as exhausted.
+const MOST_FRUITLESS: usize = 200 * CHUNK;
+
+/// Draws queries and hands them to `keep` in order.
+pub fn sample(
+    graph: &Graph,
+    settings: &Settings,
+    mut keep: impl FnMut(Drawn) -> Result<()>,
+) -> Result<Outcome> {
+    let sampler = Sampler::new(graph, settings)?;
+    let mut outcome = Outcome::default();
+    let is_1p = settings.shape == Shape::Follow(Box::new(Shape::Anchor));
+    let Some(count) = settings.count else {
+        if !is_1p {
+            let message =
+                format!("how many queries of shape {}? (only 1p has a last one)", settings.shape);
+            return Err(Error::Setting(message));
+        }
+        return sampler.every_1p(outcome, keep);
+    };
+    let mut seen = HashSet::new();
+    let mut fruitless = 0;
+    let mut start = 0u64;
+    while outcome.drawn < count && fruitless < MOST_FRUITLESS {
+        let numbers: Vec<u64> = (start..start + CHUNK as u64).collect();
+        start += CHUNK as u64;
+        fruitless += CHUNK;
+        for attempt in sampler.all(&numbers, |number| sampler.grow(number))? {
+            if outcome.drawn == count {
+                break;
+            }
+            if outcome.counts(attempt, |drawn| {
+                // Long lists of queries are remembered by a number each.
+                let text = format!("{:?}", drawn.query.canonical());
+                match seen.insert(xxh3_64(text.as_bytes())) {
+                    true => keep(drawn).map(|()| true),
+                    false => Ok(false),
+                }
+            })? {
+                fruitless = 0;
+            }
+        }
+    }
+    Ok(outcome)
+}
+
+/// How an attempt ended.
+enum Attempt {
+    Fit(Drawn),
+    Broken,
+    Unfit,
+    TooMany,
+}
+
+impl Outcome {
+    /// Counts an attempt; whether it was kept.
+    fn counts(
+        &mut self,
+        attempt: Attempt,
+        keep: impl FnOnce(Drawn) -> Result<bool>,
+    ) -> Result<bool> {
+        match attempt {
+            Attempt::Broken => self.broken += 1,
+            Attempt::Unfit => self.unfit += 1,
+            Attempt::TooMany => self.too_many += 1,
+            Attempt::Fit(drawn) => {
+                let new = keep(drawn)?;
+                *(if new { &mut self.drawn } else { &mut self.repeated }) += 1;
+                return Ok(new);
+            }
+        }
+        Ok(false)
+    }
+}
+
+struct Sampler<'a> {
+    settings: &'a Settings,
+    /// The split itself, and the smaller one.
+    big: Edges<'a>,
+    small: Option<Edges<'a>>,
+    /// Tells the random numbers of one shape and split from those of another.
+    part: u64,
+}
+
+impl<'a> Sampler<'a> {
+    fn new(graph: &'a Graph, settings: &'a Settings) -> Result<Self> {
+        let split = settings.split;
+        let part = format!("{}\n{}", settings.shape.pattern(), split);
+        if graph.entity_count() == 0 {
+            return Err(Error::Setting("the graph has no entities to draw queries from".into()));
+        }
+        if split != Split::Train && graph.edges_added_by(split) == 0 {
+            return Err(Error::Setting(format!(
+                "the graph has no {split} edges, so no query has hard answers \
+                 (import it with its {split} file or with --holdout)"
+            )));
+        }
+        let small = split.smaller().map(|split| graph.edges(split)).transpose()?;
+        let big = graph.edges(split)?;
+        Ok(Sampler { settings, big, small, part: xxh3_64(part.as_bytes()) })
+    }
+
+    /// Runs attempts on all threads; the results are in order.
+    fn all<T: Sync>(
+        &self,
+        numbers: &[T],
+        grow: impl Fn(&T) -> Option<Query> + Sync,
+    ) -> Result<Vec<Attempt>> {
+        let evaluators = || [Some(self.big), self.small].map(|edges| edges.map(Answering::new));
+        let run = |[big, small]: &mut [Option<Answering<'_>>; 2], number: &T| {
+            let (Some(query), Some(big)) = (grow(number), big) else { return Ok(Attempt::Broken) };
+            self.judge(query, big, small.as_mut())
+        };
+        numbers.par_iter().with_min_len(8).map_init(evaluators, run).collect()
+    }
+
+    /// Every pair of an entity and a relation.
+    fn every_1p(
+        &self,
+        mut outcome: Outcome,
+        mut keep: impl FnMut(Drawn) -> Result<()>,
+    ) -> Result<Outcome> {
+        for start in (0..self.big.entity_count() as u32).step_by(CHUNK) {
+            let end = (start + CHUNK as u32).min(self.big.entity_count() as u32);
+            let pairs: Vec<(Entity, Relation)> = (start..end)
+                .map(Entity)
+                .flat_map(|entity| self.big.relations_of(entity).iter().map(move |r| (entity, *r)))
+                .collect();
+            let grow = |&(entity, relation): &(Entity, Relation)| {
+                Some(Query::Anchor(entity).follow(relation))
+            };
+            for attempt in self.all(&pairs, grow)? {
+                outcome.counts(attempt, |drawn| keep(drawn).map(|()| true))?;
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// Answers a query and decides whether it is worth asking.
+    fn judge(
+        &self,
+        query: Query,
+        big: &mut Answering<'_>,
+        small: Option<&mut Answering<'_>>,
+    ) -> Result<Attempt> {
+        let count = self.big.entity_count();
+        let all = big.set(&query)?;
+        let Some(small) = small else {
+            let easy = all.into_sorted(count);
+            return Ok(match easy.is_empty() {
+                true => Attempt::Unfit,
+                false => Attempt::Fit(Drawn { query, easy, hard: Vec::new() }),
+            });
+        };
+        if all.len(count) == 0 {
+            return Ok(Attempt::Unfit);
+        }
+        let easy = small.set(&query)?;
+        let hard = all.clone().intersection(easy.clone().complement());
+        let taken_back = match query.has_negation() {
+            true => easy.count_without(&all, count),
+            false => 0,
+        };
+        let found = hard.len(count);
+        if found == 0 || (query.has_negation() && taken_back == 0) {
+            return Ok(Attempt::Unfit);
+        }
+        if found.max(taken_back) > self.settings.most_hard {
+            return Ok(Attempt::TooMany);
+        }
+        let [easy, hard] = [easy, hard].map(|set: EntitySet| set.into_sorted(count));
+        Ok(Attempt::Fit(Drawn { query, easy, hard }))
+    }
+
+    /// Grows the query of one attempt.
+    fn grow(&self, number: &u64) -> Option<Query> {
+        let mut rng = Rng::stream(self.settings.seed, self.part, *number);
+        let start = Entity(rng.below(self.big.entity_count()) as u32);
+        if self.settings.split == Split::Train
+            && let Some(hops) = hops(&self.settings.shape)
+        {
+            return self.forwards(start, hops, &mut rng);
+        }
+        self.backwards(&self.settings.shape, start, None, &mut rng)
+    }
+
+    /// A chain from an anchor.
+    fn forwards(&self, anchor: Entity, hops: usize, rng: &mut Rng) -> Option<Query> {
+        let mut query = Query::Anchor(anchor);
+        let mut at = anchor;
+        let mut before = None;
+        for _ in 0..hops {
+            let relation = self.relation_from(at, before.map(Relation::inverse), rng)?;
+            at = *rng.pick(self.big.neighbours(at, relation))?;
+            query = query.follow(relation);
+            before = Some(relation);
+        }
+        Some(query)
+    }
+
+    /// A query that an entity answers, negations aside.
+    fn backwards(
+        &self,
+        shape: &Shape,
+        answer: Entity,
+        after: Option<Relation>,
+        rng: &mut Rng,
+    ) -> Option<Query> {
+        match shape {
+            Shape::Anchor => Some(Query::Anchor(answer)),
+            Shape::Not(inner) => Some(self.backwards(inner, answer, after, rng)?.not()),
+            Shape::Follow(inner) => {
+                // Leading here by a relation is leaving here by its inverse; the relation that comes
+                // after must not be undone by this one.
+                let leaving = self.relation_from(answer, after, rng)?;
+                self.through(leaving, inner, answer, rng)
+            }
+            Shape::And(parts) => Some(Query::And(self.operands(parts, answer, rng)?)),
+            Shape::Or(parts) => Some(Query::Or(self.operands(parts, answer, rng)?)),
+        }
+    }
+
+    /// A query that ends by the inverse of a relation that leaves the answer.
+    fn through(
+        &self,
+        leaving: Relation,
+        inner: &Shape,
+        answer: Entity,
+        rng: &mut Rng,
+    ) -> Option<Query> {
+        let head = *rng.pick(self.big.neighbours(answer, leaving))?;
+        let relation = leaving.inverse();
+        Some(self.backwards(inner, head, Some(relation), rng)?.follow(relation))
+    }
+
+    /// Operands that all grow from the same answer.
+    fn operands(&self, parts: &[Shape], answer: Entity, rng: &mut Rng) -> Option<Vec<Query>> {
+        let one_hop = |part: &Shape| matches!(part, Shape::Follow(_));
+        let known = self.big.relations_of(answer);
+        let distinct = self.settings.split == Split::Train
+            && parts.iter().all(one_hop)
+            && known.len() >= parts.len();
+        let mut left = if distinct { known.to_vec() } else { Vec::new() };
+        let mut queries: Vec<Query> = Vec::new();
+        for part in parts {
+            let query = match part {
+                Shape::Follow(inner) if distinct => {
+                    let leaving = left.swap_remove(rng.below(left.len()));
+                    self.through(leaving, inner, answer, rng)?
+                }
+                other => self.backwards(other, answer, None, rng)?,
+            };
+            if queries.contains(&query) {
+                return None;
+            }
+            queries.push(query);
+        }
+        Some(queries)
+    }
+
+    /// A relation that leaves an entity, uniform over those there are, but not this one.
+    fn relation_from(
+        &self,
+        entity: Entity,
+        except: Option<Relation>,
+        rng: &mut Rng,
+    ) -> Option<Relation> {
+        let known = self.big.relations_of(entity);
+        let barred = except.and_then(|except| known.binary_search(&except).ok());
+        let at = rng.below(known.len() - usize::from(barred.is_some()));
+        known.get(at + usize::from(barred.is_some_and(|barred| at >= barred))).copied()
+    }
+}
+
+/// The length of a chain from an anchor.
+fn hops(shape: &Shape) -> Option<usize> {
+    match shape {
+        Shape::Anchor => Some(0),
+        Shape::Follow(inner) => hops(inner).map(|hops| hops + 1),
+        _ => None,
+    }
+}

@@ -21,10 +21,16 @@ const PER_GRAPH: usize = 50;
 
 #[test]
 fn answers_agree_with_oxigraph() {
+    // Oxigraph's own parser recurses deeper than a test's thread allows.
+    let run = std::thread::Builder::new().stack_size(256 << 20).spawn(compare).unwrap();
+    run.join().unwrap();
+}
+
+fn compare() {
     let mut rng = Rng::new(20_260_101);
     let (mut agreed, mut refused, mut nonempty, mut negated) = (0, 0, 0, 0);
     while agreed < CASES {
-        let edges: Vec<_> = (0..rng.below(40))
+        let edges: Vec<_> = (0..rng.below(100))
             .map(|_| {
                 let [head, tail] = [(); 2].map(|()| rng.below(ENTITIES as usize) as u32);
                 (head, rng.below(RELATIONS as usize) as u32, tail)
@@ -105,7 +111,8 @@ impl Generator<'_> {
         for _ in 0..1 + self.rng.below(2) {
             parts.push(self.binding(variable, depth));
         }
-        for _ in 0..self.rng.below(3) {
+        let conditions = if depth == 0 { 0 } else { self.rng.below(3) };
+        for _ in 0..conditions {
             parts.push(self.condition(variable, depth));
         }
         // SPARQL does not care in which order a group's triples and filters stand.

@@ -10,8 +10,12 @@ pub const RELATIONS: u32 = 3;
 /// A graph whose entity `i` is called `e{i}` and whose relation `r` is called `r{r}`.
 pub fn graph(edges: &[(u32, u32, u32)]) -> Graph {
     let mut builder = GraphBuilder::default();
-    (0..ENTITIES).for_each(|at| drop(builder.entity(&format!("e{at}")).unwrap()));
-    (0..RELATIONS).for_each(|at| drop(builder.relation(&format!("r{}", at * 2)).unwrap()));
+    for at in 0..ENTITIES {
+        builder.entity(&format!("e{at}")).unwrap();
+    }
+    for at in 0..RELATIONS {
+        builder.relation(&format!("r{}", at * 2)).unwrap();
+    }
     for &(head, relation, tail) in edges {
         builder.edge(Split::Train, Entity(head), Relation(relation * 2), Entity(tail));
     }

@@ -30,7 +30,7 @@ fn compare() {
     let mut rng = Rng::new(20_260_101);
     let (mut agreed, mut refused, mut nonempty, mut negated) = (0, 0, 0, 0);
     while agreed < CASES {
-        let edges: Vec<_> = (0..rng.below(100))
+        let edges: Vec<_> = (0..10 + rng.below(40))
             .map(|_| {
                 let [head, tail] = [(); 2].map(|()| rng.below(ENTITIES as usize) as u32);
                 (head, rng.below(RELATIONS as usize) as u32, tail)
@@ -101,7 +101,7 @@ struct Generator<'a> {
 impl Generator<'_> {
     fn question(&mut self) -> String {
         let distinct = if self.chance(2) { "DISTINCT " } else { "" };
-        let body = self.group("?t", 3);
+        let body = self.group("?t", 2);
         format!("SELECT {distinct}?t WHERE {{ {body} }}")
     }
 

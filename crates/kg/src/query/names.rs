@@ -3,6 +3,7 @@
 use crate::error::{Error, Kind, Result};
 use crate::graph::Graph;
 use crate::id::{Entity, Relation};
+use crate::query::{Query, Shape};
 
 /// Finds entities and relations by what people call them, and says what to call them.
 pub trait Names: Sync {
@@ -81,6 +82,70 @@ impl Names for Numbers {
     fn relation_name(&self, relation: Relation) -> String {
         format!("r{}", relation.0)
     }
+}
+
+/// The letters of the paper's tables: entities a, b, c, …, relations p, q, r, …
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Letters;
+
+impl Letters {
+    /// A query of a shape, with its letters given from the anchors outwards.
+    ///
+    /// ```
+    /// use skolem_kg::query::{names::Letters, text};
+    /// let query = Letters::query(&"pni".parse()?);
+    /// assert_eq!(text::print(&query, &Letters, text::Style::Ascii), "!q(p(a)) & r(b)");
+    /// # Ok::<(), skolem_kg::Error>(())
+    /// ```
+    pub fn query(shape: &Shape) -> Query {
+        fill(shape, &mut 0, &mut 0)
+    }
+}
+
+fn fill(shape: &Shape, entities: &mut u32, relations: &mut u32) -> Query {
+    match shape {
+        Shape::Anchor => {
+            *entities += 1;
+            Query::Anchor(Entity(*entities - 1))
+        }
+        Shape::Follow(inner) => {
+            let set = fill(inner, entities, relations);
+            *relations += 1;
+            set.follow(Relation(2 * (*relations - 1)))
+        }
+        Shape::And(parts) => {
+            Query::And(parts.iter().map(|part| fill(part, entities, relations)).collect())
+        }
+        Shape::Or(parts) => {
+            Query::Or(parts.iter().map(|part| fill(part, entities, relations)).collect())
+        }
+        Shape::Not(inner) => fill(inner, entities, relations).not(),
+    }
+}
+
+impl Names for Letters {
+    fn entity(&self, text: &str) -> Result<Entity> {
+        letter(text, 'a').map(Entity).ok_or_else(|| unknown(Kind::Entity, text))
+    }
+
+    fn relation(&self, text: &str) -> Result<Relation> {
+        let pair = letter(text, 'p').ok_or_else(|| unknown(Kind::Relation, text))?;
+        Ok(Relation(pair * 2))
+    }
+
+    fn entity_name(&self, entity: Entity) -> String {
+        char::from_u32('a' as u32 + entity.0).unwrap_or('?').to_string()
+    }
+
+    fn relation_name(&self, relation: Relation) -> String {
+        char::from_u32('p' as u32 + relation.0 / 2).unwrap_or('?').to_string()
+    }
+}
+
+fn letter(text: &str, first: char) -> Option<u32> {
+    let mut letters = text.chars();
+    let (only, None) = (letters.next()?, letters.next()) else { return None };
+    (only as u32).checked_sub(first as u32).filter(|&at| at < 26)
 }
 
 fn number(text: &str, letter: char) -> Option<u32> {

@@ -140,27 +140,8 @@ impl Writer<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Result;
-    use crate::id::{Entity, Relation};
+    use crate::query::names::Letters;
     use crate::query::text;
-
-    /// The letters of the paper's table.
-    struct Letters;
-
-    impl Names for Letters {
-        fn entity(&self, text: &str) -> Result<Entity> {
-            Ok(Entity("abc".find(text).unwrap() as u32))
-        }
-        fn relation(&self, text: &str) -> Result<Relation> {
-            Ok(Relation("pqr".find(text).unwrap() as u32 * 2))
-        }
-        fn entity_name(&self, entity: Entity) -> String {
-            "abc"[entity.index()..][..1].to_owned()
-        }
-        fn relation_name(&self, relation: Relation) -> String {
-            "pqr"[relation.index() / 2..][..1].to_owned()
-        }
-    }
 
     #[test]
     fn all_forms_as_the_paper_prints_them() {

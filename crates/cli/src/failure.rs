@@ -1,0 +1,79 @@
+//! How errors look to people, and which exit code each has.
+
+use std::process::ExitCode;
+
+use skolem_kg::exact::Stop;
+use skolem_kg::{Error, Place};
+
+/// An error that points into a question.
+#[derive(Debug)]
+pub struct InQuestion {
+    /// The question.
+    pub text: String,
+    /// What is wrong with it.
+    pub error: Error,
+}
+
+impl std::fmt::Display for InQuestion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl std::error::Error for InQuestion {}
+
+/// Adds the question to an error that may point into it.
+pub fn in_question(text: &str) -> impl FnOnce(Error) -> InQuestion + '_ {
+    move |error| InQuestion { text: text.to_owned(), error }
+}
+
+/// Whether the reader of our output has gone.
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let io = |cause: &(dyn std::error::Error + 'static)| {
+        let error = cause.downcast_ref::<std::io::Error>()?;
+        Some(error.kind() == std::io::ErrorKind::BrokenPipe)
+    };
+    error.chain().any(|cause| io(cause) == Some(true))
+}
+
+/// Prints an error and says how the program ends.
+pub fn report(error: &anyhow::Error) -> ExitCode {
+    eprintln!("error: {error:#}");
+    let asked = error.downcast_ref::<InQuestion>();
+    if let Some(asked) = asked {
+        show_place(&asked.text, &asked.error);
+    }
+    let known = asked.map(|asked| &asked.error).or_else(|| error.downcast_ref::<Error>());
+    ExitCode::from(known.map_or(4, code))
+}
+
+/// The exit code of an error, as `skolem --help` lists them.
+fn code(error: &Error) -> u8 {
+    match error {
+        Error::Setting(_) => 2,
+        Error::Syntax { .. }
+        | Error::Unknown { .. }
+        | Error::Ambiguous { .. }
+        | Error::Invalid { .. }
+        | Error::Unsupported { .. }
+        | Error::TooLarge { .. } => 3,
+        Error::Stopped(Stop::Cancelled) => 130,
+        Error::Stopped(_) => 5,
+        _ => 4,
+    }
+}
+
+/// Shows the line of a question with a mark under the place an error points at.
+fn show_place(text: &str, error: &Error) {
+    let place = match error {
+        Error::Syntax { place, .. } => Some(*place),
+        Error::Unknown { place, .. } | Error::Ambiguous { place, .. } => *place,
+        _ => None,
+    };
+    let Some(Place { line, column }) = place else { return };
+    let Some(shown) = text.lines().nth(line - 1) else { return };
+    // A long line is shown around the place only.
+    let start = column.saturating_sub(60);
+    let part: String = shown.chars().skip(start).take(100).collect();
+    eprintln!("  | {part}\n  | {}^", " ".repeat(column - 1 - start.min(column - 1)));
+}

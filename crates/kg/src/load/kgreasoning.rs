@@ -129,7 +129,8 @@ fn name_relations(
             if builder.relation(&names.name(number))? != Relation(number) {
                 return Err(names.taken(folder, number));
             }
-        } else {
+        } else if names.has(number) || !names.has(number - 1) {
+            // Otherwise the inverse of a named relation is `^name`, better than a number.
             builder.name_inverse(Relation(number), &names.name(number));
         }
         if let Some(label) = names.label(number) {
@@ -221,6 +222,10 @@ impl Names {
             Some(Some((name, _))) => name.into(),
             _ => number.to_string().into(),
         }
+    }
+
+    fn has(&self, number: u32) -> bool {
+        self.known.get(number as usize).is_some_and(Option::is_some)
     }
 
     fn label(&self, number: u32) -> Option<&str> {

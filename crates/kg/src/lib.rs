@@ -4,6 +4,7 @@ pub mod error;
 pub mod exact;
 pub mod graph;
 pub mod id;
+pub mod load;
 pub mod query;
 pub mod rng;
 pub mod sample;

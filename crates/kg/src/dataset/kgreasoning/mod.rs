@@ -11,6 +11,8 @@
 
 mod names;
 mod read;
+#[cfg(test)]
+mod tests;
 mod walk;
 mod write;
 

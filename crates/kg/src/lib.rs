@@ -1,5 +1,6 @@
 //! Graphs and questions: what Skolem does before any learning.
 
+pub mod dataset;
 pub mod error;
 pub mod exact;
 pub mod graph;

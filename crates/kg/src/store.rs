@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use bytemuck::{Pod, cast_slice, cast_slice_mut, try_cast_slice};
 use memmap2::Mmap;
+use tempfile::NamedTempFile;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::error::{Error, Result};
@@ -235,25 +236,69 @@ pub fn write_atomically_with<T>(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<T>,
 ) -> Result<T> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let folder = parent.unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".skolem-").suffix(".partial");
-    #[cfg(unix)]
-    {
-        // Temporary files are private by default; the finished one should obey the umask instead.
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let temporary = builder.tempfile_in(folder).map_err(Error::io(path))?;
-    let mut out = BufWriter::with_capacity(1 << 20, temporary);
-    let value = write(&mut out)?;
-    let temporary = out.into_inner().map_err(|error| Error::io(path)(error.into_error()))?;
-    temporary.as_file().sync_all().map_err(Error::io(path))?;
-    temporary.persist(path).map_err(|error| Error::io(path)(error.error))?;
-    #[cfg(unix)]
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::io(folder))?;
+    let mut file = AtomicFile::create(path)?;
+    let value = write(&mut file)?;
+    file.commit()?;
     Ok(value)
+}
+
+/// As [`write_atomically`], for writers that keep their file open: it appears with
+/// [`AtomicFile::commit`], and dropped before that it leaves nothing behind.
+pub struct AtomicFile {
+    out: BufWriter<NamedTempFile>,
+    path: PathBuf,
+}
+
+impl AtomicFile {
+    /// Starts a file that is to appear at a path.
+    pub fn create(path: &Path) -> Result<AtomicFile> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".skolem-").suffix(".partial");
+        #[cfg(unix)]
+        {
+            // Temporary files are private by default; the finished one should obey the umask
+            // instead.
+            use std::os::unix::fs::PermissionsExt;
+            builder.permissions(std::fs::Permissions::from_mode(0o666));
+        }
+        let temporary = builder.tempfile_in(folder_of(path)).map_err(Error::io(path))?;
+        Ok(AtomicFile { out: BufWriter::with_capacity(1 << 20, temporary), path: path.to_owned() })
+    }
+
+    /// Where it is to appear.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Puts the file in its place: all of it is on the disk when this returns.
+    pub fn commit(self) -> Result<()> {
+        let path = self.path;
+        let temporary =
+            self.out.into_inner().map_err(|error| Error::io(&path)(error.into_error()))?;
+        temporary.as_file().sync_all().map_err(Error::io(&path))?;
+        temporary.persist(&path).map_err(|error| Error::io(&path)(error.error))?;
+        #[cfg(unix)]
+        {
+            let folder = folder_of(&path);
+            File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::io(folder))?;
+        }
+        Ok(())
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.out.flush()
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
 }
 
 /// The one place of this crate that needs `unsafe`.
@@ -283,13 +328,13 @@ fn header_checksum(header: &[u8], table: &[u8]) -> u64 {
     hash.digest()
 }
 
-fn number32(bytes: &[u8], at: usize) -> u32 {
+pub(crate) fn number32(bytes: &[u8], at: usize) -> u32 {
     let mut word = [0; 4];
     word.copy_from_slice(&bytes[at..at + 4]);
     u32::from_le_bytes(word)
 }
 
-fn number64(bytes: &[u8], at: usize) -> u64 {
+pub(crate) fn number64(bytes: &[u8], at: usize) -> u64 {
     let mut word = [0; 8];
     word.copy_from_slice(&bytes[at..at + 8]);
     u64::from_le_bytes(word)

@@ -3,13 +3,15 @@
 use std::io::Write;
 
 use anyhow::Result;
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+
+/// A line under the header and nothing else.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
 
 /// A table whose columns from `numbers` on are aligned right.
 pub fn table(header: &[&str], numbers: usize, rows: Vec<Vec<String>>) -> Table {
     let mut table = Table::new();
-    table.load_preset(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(header.to_vec());
     table.add_rows(rows);
     for column in table.column_iter_mut().skip(numbers) {

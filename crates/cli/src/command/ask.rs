@@ -77,8 +77,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let graph = open_graph(&args.graph)?;
     let text = question_text(&args.question)?;
     let question = Question::parse(&text, &graph).map_err(in_question(&text))?;
-    let budget =
-        Budget::default().time(args.time).memory(args.memory).cancelled_by(cancellation());
+    let budget = Budget::default().time(args.time).memory(args.memory).cancelled_by(cancellation());
     let reply = answer(&graph, &question, args, budget)?;
     match args.json {
         true => output::json(out, &reply)?,

@@ -7,9 +7,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Subcommand;
 use rayon::prelude::*;
-use skolem_kg::dataset::{self, Answers, Difference, Example, Origin, Summary};
+use skolem_kg::dataset::{self, Answers, Difference, Example, Origin, ShapeComparison, Summary};
 use skolem_kg::exact::Answering;
-use skolem_kg::query::text::{self, Style};
 use skolem_kg::query::tuple::Tuple;
 use skolem_kg::{Entity, Graph, Query, Split};
 
@@ -134,9 +133,9 @@ fn stats(out: &mut dyn Write, file: &Path, json: bool) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let mean = |mean: Option<f64>| mean.map_or("—".to_owned(), |mean| format!("{mean:.2}"));
-    let cells = rows.into_iter().map(|row| {
-        vec![row.shape, grouped(row.queries), mean(row.mean_easy), mean(row.mean_hard)]
-    });
+    let cells = rows
+        .into_iter()
+        .map(|row| vec![row.shape, grouped(row.queries), mean(row.mean_easy), mean(row.mean_hard)]);
     let header = ["shape", "queries", "mean easy answers", "mean hard answers"];
     writeln!(out, "{}", table(&header, 1, cells.collect()))?;
     writeln!(out, "{}", count(summary.queries(), "query"))?;
@@ -248,7 +247,8 @@ fn verify(
             if verified.differences.len() < 10 {
                 let numbers = said.map(|(said, found)| (said.count(), found.len()));
                 let [(easy, ours), (hard, our_hard)] = numbers;
-                let said = |count: Option<usize>| count.map_or("?".into(), |count| count.to_string());
+                let said =
+                    |count: Option<usize>| count.map_or("?".into(), |count| count.to_string());
                 verified.differences.push(format!(
                     "{}: the file says {} easy and {} hard answers, the graph {ours} and {our_hard}",
                     tuple(&example.query),
@@ -296,14 +296,51 @@ fn answer(
 }
 
 fn compare(out: &mut dyn Write, a: &Path, b: &Path, json: bool) -> Result<ExitCode> {
-    let compared = dataset::compare(dataset::read(a)?, dataset::read(b)?)?;
-    let _ = (text::print, Style::Ascii);
-    let _ = |difference: &Difference| format!("{difference:?}");
+    let counter = progress::counter("queries");
+    let [a, b] = [dataset::read(a)?, dataset::read(b)?].map(|set| set.inspect(|_| counter.inc(1)));
+    let compared = dataset::compare(a, b)?;
+    counter.finish_and_clear();
     let same = compared.is_same();
+    let first = compared.first_difference.as_ref().map(Difference::to_string);
+    let rows: Vec<Compared> = compared.shapes.iter().map(Compared::of).collect();
     if json {
-        output::json(out, &same)?;
+        output::json(out, &serde_json::json!({ "same": same, "first": first, "shapes": rows }))?;
+    } else {
+        let numbers = |row: &Compared| {
+            [row.left, row.right, row.both, row.answers_compared, row.answers_different]
+                .map(grouped)
+        };
+        let cells = rows
+            .iter()
+            .map(|row| std::iter::once(row.shape.clone()).chain(numbers(row)).collect::<Vec<_>>());
+        let header = ["shape", "left", "right", "in both", "answers compared", "different"];
+        writeln!(out, "{}", table(&header, 1, cells.collect()))?;
+        writeln!(out, "{}", first.unwrap_or_else(|| "the same".into()))?;
     }
     Ok(ExitCode::from(u8::from(!same)))
+}
+
+#[derive(serde::Serialize)]
+struct Compared {
+    shape: String,
+    left: usize,
+    right: usize,
+    both: usize,
+    answers_compared: usize,
+    answers_different: usize,
+}
+
+impl Compared {
+    fn of(numbers: &ShapeComparison) -> Compared {
+        Compared {
+            shape: numbers.shape.to_string(),
+            left: numbers.left,
+            right: numbers.right,
+            both: numbers.both,
+            answers_compared: numbers.answers_compared,
+            answers_different: numbers.answers_different,
+        }
+    }
 }
 
 fn convert(out: &mut dyn Write, file: &Path, to: &Path) -> Result<ExitCode> {

@@ -47,7 +47,10 @@ pub fn run(_: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     for (asked, question) in QUESTIONS {
         show(out, &graph, asked, question)?;
     }
-    writeln!(out, "Ask your own:\n  skolem ask @world 'borders(Germany) & ^official_language(French)'")?;
+    writeln!(
+        out,
+        "Ask your own:\n  skolem ask @world 'borders(Germany) & ^official_language(French)'"
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 

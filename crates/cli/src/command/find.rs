@@ -12,7 +12,9 @@ use crate::output::{self, count};
 
 /// Find entities or relations by name, label or number
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  skolem find @world frannce\n  skolem find @world --relation border")]
+#[command(
+    after_help = "Examples:\n  skolem find @world frannce\n  skolem find @world --relation border"
+)]
 pub struct Args {
     /// The graph
     graph: PathBuf,
@@ -57,7 +59,10 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         }
         Err(_) => {
             let near = vocab.nearest(&args.text, args.top);
-            near.iter().filter_map(|name| vocab.find(name).ok()).map(|at| described(at, false)).collect()
+            near.iter()
+                .filter_map(|name| vocab.find(name).ok())
+                .map(|at| described(at, false))
+                .collect()
         }
     };
     if found.is_empty() {

@@ -150,7 +150,12 @@ fn read_all(args: &Args, builder: &mut GraphBuilder, options: &Options) -> Resul
     Ok(report)
 }
 
-fn read(builder: &mut GraphBuilder, file: &Path, split: Split, options: &Options) -> Result<Report> {
+fn read(
+    builder: &mut GraphBuilder,
+    file: &Path,
+    split: Split,
+    options: &Options,
+) -> Result<Report> {
     let size = std::fs::metadata(file).map_or(0, |metadata| metadata.len());
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let bar = progress::bytes(size, &name);
@@ -161,7 +166,8 @@ fn read(builder: &mut GraphBuilder, file: &Path, split: Split, options: &Options
 
 fn print(out: &mut dyn Write, summary: &Summary) -> Result<()> {
     let [train, valid, test] = summary.edges;
-    let (entities, relations) = (count(summary.entities, "entity"), count(summary.relations, "relation"));
+    let (entities, relations) =
+        (count(summary.entities, "entity"), count(summary.relations, "relation"));
     writeln!(out, "{}: {entities}, {relations}", summary.graph.display())?;
     writeln!(
         out,
@@ -179,7 +185,11 @@ fn print(out: &mut dyn Write, summary: &Summary) -> Result<()> {
     }
     if summary.bad_lines > 0 {
         let first = summary.first_bad.as_deref().unwrap_or_default();
-        writeln!(out, "{} left out, the first: {first}", count(summary.bad_lines as usize, "bad line"))?;
+        writeln!(
+            out,
+            "{} left out, the first: {first}",
+            count(summary.bad_lines as usize, "bad line")
+        )?;
     }
     writeln!(out, "done in {:.1} s", summary.seconds)?;
     Ok(())

@@ -106,7 +106,8 @@ fn check(cancelled: &AtomicBool) -> skolem_kg::Result<()> {
 /// Reads durations such as `500ms`, `10s`, `2m` or `1h`; a bare number is seconds.
 fn duration(text: &str) -> Result<std::time::Duration, String> {
     let digits = text.trim_end_matches(|sign: char| sign.is_ascii_alphabetic());
-    let number: f64 = digits.parse().map_err(|_| format!("'{text}' is no time (as in 10s or 2m)"))?;
+    let number: f64 =
+        digits.parse().map_err(|_| format!("'{text}' is no time (as in 10s or 2m)"))?;
     let unit = match &text[digits.len()..] {
         "ms" => 0.001,
         "" | "s" => 1.0,

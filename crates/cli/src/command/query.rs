@@ -6,13 +6,13 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
+use skolem_kg::Graph;
 use skolem_kg::query::names::Letters;
 use skolem_kg::query::shape::NAMED;
 use skolem_kg::query::skolem::Forms;
 use skolem_kg::query::text::{self, Style};
 use skolem_kg::query::tuple::Tuple;
 use skolem_kg::query::{Query, formula, sparql};
-use skolem_kg::Graph;
 
 use super::{open_graph, question_text};
 use crate::failure::in_question;
@@ -124,8 +124,10 @@ fn every_form(out: &mut dyn Write, query: &Query, graph: &Graph, json: bool) -> 
     ];
     let written = |form| write(query, graph, form).unwrap_or_else(|error| format!("({error})"));
     if json {
-        let all: serde_json::Map<String, serde_json::Value> =
-            forms.iter().map(|(name, form)| (name.replace([' ', '-'], "_"), written(*form).into())).collect();
+        let all: serde_json::Map<String, serde_json::Value> = forms
+            .iter()
+            .map(|(name, form)| (name.replace([' ', '-'], "_"), written(*form).into()))
+            .collect();
         return output::json(out, &all);
     }
     for (name, form) in forms {
@@ -161,4 +163,3 @@ fn show_all(out: &mut dyn Write, json: bool) -> Result<()> {
     writeln!(out, "{}", output::table(&header, 4, rows.collect()))?;
     Ok(())
 }
-

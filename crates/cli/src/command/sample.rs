@@ -121,7 +121,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         true => output::json(out, &rows)?,
         false => print(out, &rows)?,
     }
-    for row in rows.iter().filter(|row| row.wanted.is_some_and(|wanted| row.outcome.drawn < wanted)) {
+    for row in rows.iter().filter(|row| row.wanted.is_some_and(|wanted| row.outcome.drawn < wanted))
+    {
         eprintln!(
             "note: the graph has no more than {} of the {} {} queries wanted for {}",
             row.outcome.drawn,
@@ -208,7 +209,8 @@ fn wanted(graph: &Graph, split: Split, shape: &Shape, args: &Args) -> Result<Opt
 
 fn print(out: &mut dyn Write, rows: &[Row]) -> Result<()> {
     let cells = rows.iter().map(|row| {
-        let left_out = row.outcome.broken + row.outcome.unfit + row.outcome.too_many + row.outcome.repeated;
+        let left_out =
+            row.outcome.broken + row.outcome.unfit + row.outcome.too_many + row.outcome.repeated;
         vec![
             row.split.to_owned(),
             row.shape.clone(),

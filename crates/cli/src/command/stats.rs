@@ -65,9 +65,8 @@ pub(super) fn print(out: &mut dyn Write, graph: &Graph, stats: &Stats) -> Result
     writeln!(out, "relations  {} (and their inverses)", grouped(stats.relations))?;
     write!(out, "edges      {}", grouped(train + valid + test))?;
     if graph.is_split() {
-        let parts = Split::ALL.map(|split| {
-            format!("{} {split}", grouped(graph.edges_added_by(split)))
-        });
+        let parts =
+            Split::ALL.map(|split| format!("{} {split}", grouped(graph.edges_added_by(split))));
         write!(out, " ({})", parts.join(", "))?;
     }
     writeln!(out)?;
@@ -110,7 +109,8 @@ pub(super) fn print(out: &mut dyn Write, graph: &Graph, stats: &Stats) -> Result
             if row.symmetric > 0.0 { percent(row.symmetric) } else { String::new() },
         ]
     });
-    let header = ["relation", "functional", "inverse twin", "edges", "domain", "range", "symmetric"];
+    let header =
+        ["relation", "functional", "inverse twin", "edges", "domain", "range", "symmetric"];
     writeln!(out, "\n{}", table(&header, 3, rows.collect()))?;
     Ok(())
 }

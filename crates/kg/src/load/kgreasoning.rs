@@ -14,6 +14,7 @@ use super::lines::{Fault, Line, Lines, text};
 use super::options::{Compression, Options, size};
 use super::report::Report;
 use super::{Progress, open};
+use crate::dataset::kgreasoning::read_id_names;
 use crate::error::{Error, Result};
 use crate::graph::GraphBuilder;
 use crate::id::{Entity, Relation};
@@ -163,7 +164,7 @@ impl Names {
             names.read_lines(&path, options, report)?;
         } else if pickle.exists() {
             names.known.resize(count as usize, None);
-            for (number, name) in names_from_pickle(&pickle)? {
+            for (number, name) in read_id_names(&pickle)? {
                 let Some(known) = names.known.get_mut(number as usize) else {
                     let message = format!("number {number} is not below {count}");
                     return Err(Error::unusable(&pickle, message));
@@ -236,12 +237,6 @@ impl Names {
         let message = format!("the name '{}' of {number} is taken already", self.name(number));
         Error::unusable(folder.join(self.file), message)
     }
-}
-
-/// Names by number, from a pickled dictionary.
-fn names_from_pickle(path: &Path) -> Result<Vec<(u32, String)>> {
-    let message = "pickled names cannot be read yet (write them to entities.tsv and relations.tsv)";
-    Err(Error::unusable(path, message))
 }
 
 fn read_edges(

@@ -1,5 +1,6 @@
 //! `skolem dataset`
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,7 +11,7 @@ use rayon::prelude::*;
 use skolem_kg::dataset::{self, Answers, Difference, Example, Origin, ShapeComparison, Summary};
 use skolem_kg::exact::Answering;
 use skolem_kg::query::tuple::Tuple;
-use skolem_kg::{Entity, Graph, Query, Split};
+use skolem_kg::{Entity, Graph, Query, Shape, Split};
 
 use super::{cancellation, check, open_graph};
 use crate::output::{self, count, grouped, table};
@@ -79,6 +80,9 @@ enum Action {
         a: PathBuf,
         /// Another
         b: PathBuf,
+        /// Leave out shapes that only one of the sets has
+        #[arg(long)]
+        shared_shapes: bool,
         /// Print as JSON
         #[arg(long)]
         json: bool,
@@ -101,7 +105,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         Action::Answer { graph, file, out: to, split } => {
             answer(out, &open_graph(graph)?, file, to, *split)
         }
-        Action::Compare { a, b, json } => compare(out, a, b, *json),
+        Action::Compare { a, b, shared_shapes, json } => compare(out, a, b, *shared_shapes, *json),
         Action::Convert { file, out: to } => convert(out, file, to),
     }
 }
@@ -295,9 +299,26 @@ fn answer(
     Ok(ExitCode::SUCCESS)
 }
 
-fn compare(out: &mut dyn Write, a: &Path, b: &Path, json: bool) -> Result<ExitCode> {
+fn compare(
+    out: &mut dyn Write,
+    a: &Path,
+    b: &Path,
+    shared_shapes: bool,
+    json: bool,
+) -> Result<ExitCode> {
     let counter = progress::counter("queries");
-    let [a, b] = [dataset::read(a)?, dataset::read(b)?].map(|set| set.inspect(|_| counter.inc(1)));
+    let shared = match shared_shapes {
+        true => Some(shapes_of(a)?.intersection(&shapes_of(b)?).cloned().collect()),
+        false => None,
+    };
+    let wanted = |example: &skolem_kg::Result<Example>| {
+        counter.inc(1);
+        let shape = example.as_ref().map(|example| example.query.shape().canonical());
+        shared.as_ref().is_none_or(|shared: &BTreeSet<Shape>| {
+            shape.map_or(true, |shape| shared.contains(&shape))
+        })
+    };
+    let [a, b] = [dataset::read(a)?, dataset::read(b)?].map(|set| set.filter(&wanted));
     let compared = dataset::compare(a, b)?;
     counter.finish_and_clear();
     let same = compared.is_same();
@@ -318,6 +339,11 @@ fn compare(out: &mut dyn Write, a: &Path, b: &Path, json: bool) -> Result<ExitCo
         writeln!(out, "{}", first.unwrap_or_else(|| "the same".into()))?;
     }
     Ok(ExitCode::from(u8::from(!same)))
+}
+
+fn shapes_of(file: &Path) -> Result<BTreeSet<Shape>> {
+    let summary = Summary::of(dataset::read(file)?)?;
+    Ok(summary.shapes().iter().map(|numbers| numbers.shape.clone()).collect())
 }
 
 #[derive(serde::Serialize)]

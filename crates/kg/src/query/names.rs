@@ -23,6 +23,10 @@ pub trait Names: Sync {
     fn relation_iri(&self, relation: Relation) -> String {
         self.relation_name(relation)
     }
+    /// Whether an entity or relation is found by this very text.
+    fn is_taken(&self, text: &str) -> bool {
+        self.entity(text).is_ok() || self.relation(text).is_ok()
+    }
     /// IRI prefixes that SPARQL questions may use without saying so.
     fn prefixes(&self) -> Vec<(String, String)> {
         Vec::new()
@@ -54,6 +58,15 @@ impl Names for Graph {
 
     fn relation_iri(&self, relation: Relation) -> String {
         self.relations().map_or(String::new(), |all| all.name(relation.0).to_owned())
+    }
+
+    fn is_taken(&self, text: &str) -> bool {
+        let taken = |vocab: Result<crate::Vocab<'_>>| {
+            vocab.is_ok_and(|vocab| {
+                vocab.with_name(text).is_some() || !vocab.with_label(text).is_empty()
+            })
+        };
+        taken(self.entities()) || taken(self.relations())
     }
 
     fn prefixes(&self) -> Vec<(String, String)> {

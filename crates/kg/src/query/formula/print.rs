@@ -80,7 +80,9 @@ impl Printer<'_> {
             }
             Query::Not(inner) => {
                 let text = self.scope(inner, variable);
-                let text = if is_atom(inner) { text } else { format!("({text})") };
+                // `!?T = e` would read as if the variable were negated.
+                let bare = is_atom(inner) && !matches!(**inner, Query::Anchor(_));
+                let text = if bare { text } else { format!("({text})") };
                 parts.push(format!("{}{text}", self.style.not()));
             }
         }
@@ -96,7 +98,11 @@ impl Printer<'_> {
     }
 }
 
-/// Whether a query is written as one relation between an entity and the variable.
+/// Whether a query is written as a single atom about the variable.
 fn is_atom(query: &Query) -> bool {
-    matches!(query, Query::Follow(_, inner) if matches!(**inner, Query::Anchor(_)))
+    match query {
+        Query::Anchor(_) => true,
+        Query::Follow(_, inner) => matches!(**inner, Query::Anchor(_)),
+        _ => false,
+    }
 }

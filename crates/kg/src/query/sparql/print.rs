@@ -123,12 +123,12 @@ impl Writer<'_> {
             return short;
         }
         let own = self.known.iter().any(|(prefix, iri)| prefix.is_empty() && iri != BASE);
-        // Only what survives an underscore standing for a space is written bare.
-        if plain(name) && !own && !name.contains('_') {
-            return format!(":{name}");
+        if own {
+            return format!("<{BASE}{}>", encode(name));
         }
+        // An underscore is read as a space only where nothing has that very name.
         let spaced = name.replace(' ', "_");
-        match plain(&spaced) && !name.contains('_') && !own {
+        match plain(&spaced) && (spaced == name || !self.names.is_taken(&spaced)) {
             true => format!(":{spaced}"),
             false => format!("<{BASE}{}>", encode(name)),
         }

@@ -236,9 +236,9 @@ mod tests {
         let same = of(&[a.clone(), b.clone(), a.clone()], &[b.clone(), a.clone(), a.clone()]);
         assert!(same.is_same());
         assert_eq!((same.shapes.len(), same.shapes[0].both), (1, 3));
-        let fewer = of(&[a.clone(), a.clone()], &[a.clone()]);
+        let fewer = of(&[a.clone(), a.clone()], std::slice::from_ref(&a));
         assert_eq!(fewer.first_difference, Some(Difference::OnlyLeft(a.query.clone())));
-        let other = of(&[a.clone()], &[b.clone()]);
+        let other = of(std::slice::from_ref(&a), &[b]);
         assert_eq!(other.first_difference.unwrap().to_string(), "only the right has [2,[0]]");
     }
 

@@ -18,7 +18,7 @@ use flate2::{Compression, write::GzEncoder};
 use serde::{Deserialize, Serialize};
 
 use super::input::{failed, open_decompressed};
-use super::{Answers, Example, ExampleWriter, check, check_query};
+use super::{Answers, Example, ExampleWriter, check, query_of};
 use crate::error::{Error, Place, Result};
 use crate::id::Entity;
 use crate::query::tuple::Tuple;
@@ -106,8 +106,7 @@ impl<R: BufRead> Reader<R> {
             let found = text.windows(key.len()).position(|part| part == key.as_bytes());
             (found.unwrap_or(0), message)
         };
-        let query = line.q.to_query().map_err(|error| at("q", error.to_string()))?;
-        check_query(&query).map_err(|error| at("q", error.to_string()))?;
+        let query = query_of(&line.q).map_err(|error| at("q", error.to_string()))?;
         if let Some(name) = line.t {
             self.agree(&name, &query).map_err(|message| at("t", message))?;
         }
@@ -172,11 +171,13 @@ pub struct Writer {
     out: Out,
     path: PathBuf,
     names: ShapeNames,
+    /// The line being made: gzip is slow when it is fed number by number.
+    text: Vec<u8>,
 }
 
 enum Out {
     Plain(AtomicFile),
-    Gzip(GzEncoder<AtomicFile>),
+    Gzip(Box<GzEncoder<AtomicFile>>),
 }
 
 impl Writer {
@@ -185,10 +186,10 @@ impl Writer {
         let file = AtomicFile::create(path)?;
         let gzip = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"));
         let out = match gzip {
-            true => Out::Gzip(GzEncoder::new(file, Compression::default())),
+            true => Out::Gzip(Box::new(GzEncoder::new(file, Compression::default()))),
             false => Out::Plain(file),
         };
-        Ok(Writer { out, path: path.to_owned(), names: ShapeNames::default() })
+        Ok(Writer { out, path: path.to_owned(), names: ShapeNames::default(), text: Vec::new() })
     }
 }
 
@@ -203,14 +204,14 @@ impl ExampleWriter for Writer {
             easy: listed(&example.easy),
             hard: listed(&example.hard),
         };
-        let out: &mut dyn Write = match &mut self.out {
-            Out::Plain(file) => file,
-            Out::Gzip(gzip) => gzip,
-        };
-        serde_json::to_writer(&mut *out, &line)
-            .map_err(std::io::Error::from)
-            .and_then(|()| out.write_all(b"\n"))
-            .map_err(Error::io(&self.path))
+        self.text.clear();
+        let written = serde_json::to_writer(&mut self.text, &line).map_err(std::io::Error::from);
+        self.text.push(b'\n');
+        let written = written.and_then(|()| match &mut self.out {
+            Out::Plain(file) => file.write_all(&self.text),
+            Out::Gzip(gzip) => gzip.write_all(&self.text),
+        });
+        written.map_err(Error::io(&self.path))
     }
 
     fn finish(self: Box<Self>) -> Result<()> {

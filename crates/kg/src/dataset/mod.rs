@@ -25,6 +25,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::id::Entity;
+use crate::query::tuple::Tuple;
 use crate::query::{MOST_DEPTH, Query};
 use crate::split::Split;
 
@@ -146,13 +147,41 @@ pub fn create(path: &Path, origin: Origin) -> Result<Box<dyn ExampleWriter>> {
 fn check(example: &Example) -> Result<()> {
     check_query(&example.query)?;
     for answers in [&example.easy, &example.hard] {
-        if let Answers::Listed(entities) = answers {
-            if !entities.is_sorted_by(|before, after| before < after) {
-                return Err(Error::Setting("answers must be sorted and distinct".into()));
-            }
+        if let Answers::Listed(entities) = answers
+            && !entities.is_sorted_by(|before, after| before < after)
+        {
+            return Err(Error::Setting("answers must be sorted and distinct".into()));
         }
     }
     Ok(())
+}
+
+/// The query of a tuple, if every format can hold it.
+fn query_of(tuple: &Tuple) -> Result<Query> {
+    // A union's mark counts as a step here, so this bound is a loose one. It comes first since one
+    // long tuple of steps would make a query too deep to walk, or even to drop.
+    if depth_of(tuple) > 2 * MOST_DEPTH {
+        return Err(too_large("depth", format!("{MOST_DEPTH} levels")));
+    }
+    let query = tuple.to_query()?;
+    check_query(&query).map(|()| query)
+}
+
+/// At least the depth of the query that a tuple stands for.
+fn depth_of(tuple: &Tuple) -> usize {
+    let Tuple::Parts(parts) = tuple else { return 0 };
+    let is_steps = |tuple: &Tuple| match tuple {
+        Tuple::Parts(parts) => parts.iter().all(|part| matches!(part, Tuple::Number(_))),
+        Tuple::Number(_) => false,
+    };
+    let (mut sets, mut steps) = (0, 0);
+    for part in parts {
+        match part {
+            Tuple::Parts(numbers) if is_steps(part) => steps = numbers.len().max(steps),
+            set => sets = depth_of(set).max(sets),
+        }
+    }
+    1 + sets + steps
 }
 
 /// Refuses a query that not every format can hold.
@@ -161,10 +190,6 @@ fn check_query(query: &Query) -> Result<()> {
 }
 
 fn check_term(query: &Query, depth: usize, terms: &mut usize) -> Result<()> {
-    let too_large = |what: &str, limit: String| Error::TooLarge {
-        what: format!("the {what} of a query"),
-        limit,
-    };
     *terms += 1;
     if *terms > MOST_TERMS {
         return Err(too_large("size", format!("{MOST_TERMS} terms")));
@@ -176,6 +201,10 @@ fn check_term(query: &Query, depth: usize, terms: &mut usize) -> Result<()> {
         return Err(Error::Setting("an intersection or union of nothing has no meaning".into()));
     }
     query.operands().iter().try_for_each(|part| check_term(part, depth, terms))
+}
+
+fn too_large(what: &str, limit: String) -> Error {
+    Error::TooLarge { what: format!("the {what} of a query"), limit }
 }
 
 #[cfg(test)]
@@ -202,6 +231,18 @@ mod tests {
             error,
             "a.csv: its name is that of no query set (one of *.jsonl, *.jsonl.gz, *.skq, *-queries.pkl)"
         );
+    }
+
+    #[test]
+    fn a_tuple_of_very_many_steps_is_no_query() {
+        let steps = |len| Tuple::Parts(vec![Tuple::Number(1); len]);
+        let chain = |len| Tuple::Parts(vec![Tuple::Number(1), steps(len)]);
+        assert_eq!(query_of(&chain(MOST_DEPTH - 1)).unwrap().depth(), MOST_DEPTH);
+        for len in [MOST_DEPTH, 2 * MOST_DEPTH, 1_000_000] {
+            assert!(query_of(&chain(len)).unwrap_err().to_string().contains("depth"), "{len}");
+        }
+        let twice = Tuple::Parts(vec![chain(40), steps(40)]);
+        assert!(query_of(&twice).is_err());
     }
 
     #[test]

@@ -152,13 +152,12 @@ impl Reader {
             return Ok(Some(Example { query, easy, hard }));
         }
         for side in [&self.easy, &self.hard] {
-            if let Side::File { sets, found: 0, path, .. } = side {
-                if self.given > 0 && !sets.is_empty() {
-                    return Err(Error::unusable(
-                        path,
-                        format!("answers none of the queries of {}", self.path.display()),
-                    ));
-                }
+            if let Side::File { sets, found: 0, path, .. } = side
+                && self.given > 0
+                && !sets.is_empty()
+            {
+                let message = format!("answers none of the queries of {}", self.path.display());
+                return Err(Error::unusable(path, message));
             }
         }
         Ok(None)

@@ -74,11 +74,14 @@ fn what_is_no_query_set_is_refused() {
 }
 
 #[test]
-fn a_tuple_that_doubles_sixty_times_is_not_unfolded() {
+fn small_files_that_stand_for_much_are_not_unfolded() {
     // t = (t, t), again and again: 2⁶⁰ parts in 200 bytes.
     let bomb = [QUERY, &b"2\x86".repeat(60)].concat();
     let error = read(&dict(&[SHAPE, b"\x8f(", &bomb, b"\x90"]), None).unwrap_err().to_string();
     assert!(error.contains("too many times over") || error.contains("too deep"), "{error}");
+    let steps = [b"K\x01(".to_vec(), b"K\x01".repeat(1_000_000), b"t\x86".to_vec()].concat();
+    let error = read(&dict(&[SHAPE, b"\x8f(", &steps, b"\x90"]), None).unwrap_err().to_string();
+    assert!(error.contains("depth"), "{error}");
     // A set of 10,000 answers that 6,000 queries share.
     let set = [b"\x8f(".to_vec(), b"K\x01".repeat(10_000), b"\x90q\x01".to_vec()].concat();
     let mut answers = [&b"}("[..], b"K\x01K\x01\x85\x86", &set].concat();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::dataset::pickle::{Items, Pickle, Value, View};
-use crate::dataset::{Answers, check_query};
+use crate::dataset::{Answers, query_of};
 use crate::error::{Error, Result};
 use crate::id::Entity;
 use crate::query::tuple::{NOT, OR, Tuple};
@@ -47,9 +47,8 @@ impl Walk {
 
     /// A value as a query.
     pub(super) fn query(&mut self, value: Value) -> Result<Query> {
-        let query = self.tuple(value, MOST_DEPTH)?.to_query();
-        let query = query.and_then(|query| check_query(&query).map(|()| query));
-        query.map_err(|error| self.wrong(error.to_string()))
+        let tuple = self.tuple(value, MOST_DEPTH)?;
+        query_of(&tuple).map_err(|error| self.wrong(error.to_string()))
     }
 
     /// A value as a shape: a tuple of letters, or a name.
@@ -57,8 +56,7 @@ impl Walk {
         if let View::Text(name) = self.pickle.view(value) {
             return name.parse().map_err(|error: Error| self.wrong(error.to_string()));
         }
-        let query = self.tuple(value, MOST_DEPTH)?.to_query();
-        query.map(|query| query.shape()).map_err(|error| self.wrong(error.to_string()))
+        Ok(self.query(value)?.shape())
     }
 
     /// A value as a set of entities.

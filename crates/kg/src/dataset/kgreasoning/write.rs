@@ -148,7 +148,7 @@ impl AnswersFile {
         self.bytes.extend_from_slice(query);
         put_set(&mut self.bytes, answers);
         self.pairs += 1;
-        if self.pairs % RUN == 0 {
+        if self.pairs.is_multiple_of(RUN) {
             self.bytes.extend_from_slice(&[PUT_PAIRS, PAIRS].concat());
         }
         self.flush()

@@ -91,7 +91,12 @@ fn read(tuple: &Tuple, depth: usize) -> Result<Query> {
                 Tuple::Number(entity) => Query::Anchor(Entity(number(*entity)?)),
                 set => read(set, depth)?,
             };
-            steps.numbers().unwrap_or_default().into_iter().try_fold(start, |set, step| {
+            let steps = steps.numbers().unwrap_or_default();
+            // Before a chain is built that would be too deep even to drop.
+            if steps.len() > MOST_DEPTH {
+                return Err(too_deep("the tuple"));
+            }
+            steps.into_iter().try_fold(start, |set, step| {
                 Ok(match step {
                     NOT => set.not(),
                     relation => set.follow(Relation(number(relation)?)),
@@ -193,5 +198,7 @@ mod tests {
         }
         let deep = "[".repeat(100) + "1,[1]" + &"]".repeat(100);
         assert!(query(&deep).unwrap_err().to_string().contains("depth"));
+        let long = format!("[1,[{}1]]", "1,".repeat(1_000_000));
+        assert!(query(&long).unwrap_err().to_string().contains("depth"));
     }
 }

@@ -4,14 +4,17 @@ use std::cell::Cell;
 use std::io::{self, Read};
 use std::rc::Rc;
 
-use memchr::memchr2;
+use memchr::{memchr2, memchr2_iter};
 
 use super::input::Input;
 use super::options::{Format, size};
 use crate::error::{Error, Place};
 
-/// How much of the file is held here, to be given out in smaller pieces.
+/// How much of the file is held here for XML, and most that is given out at a time.
 const CHUNK: usize = 1 << 16;
+/// Most brackets in Turtle without a statement: the parser takes time quadratic in its depth. More
+/// than a chunk can have, which is parsed before the next one is asked for.
+const MOST_BRACKETS: usize = 100_000;
 /// Longest document type declaration in XML. With [`MOST_REFERENCES`] it bounds what a tag can grow
 /// to by the entities declared there.
 const LONGEST_DOCTYPE: usize = 16 << 10;
@@ -35,12 +38,13 @@ pub(super) struct Guard<'a> {
     shape: Shape,
     buffer: Vec<u8>,
     start: usize,
+    end: usize,
 }
 
 /// What is tracked of each format.
 enum Shape {
-    /// Nothing: the parser keeps no stack, and bounds its tokens itself.
-    Turtle,
+    /// Brackets since the last statement; the parser bounds its tokens itself.
+    Turtle(usize),
     Json(Json),
     Xml(Xml),
 }
@@ -56,22 +60,23 @@ impl<'a> Guard<'a> {
         let shape = match format {
             Format::JsonLd => Shape::Json(Json::default()),
             Format::RdfXml => Shape::Xml(Xml { next: place, ..Xml::default() }),
-            _ => Shape::Turtle,
+            _ => Shape::Turtle(0),
         };
         let shared = Rc::clone(&watch);
-        (Guard { input, watch, shape, buffer: Vec::new(), start: 0 }, shared)
+        (Guard { input, watch, shape, buffer: Vec::new(), start: 0, end: 0 }, shared)
     }
 
     /// A piece of XML ends with a tag or a line, so that an error of the parser, which does not say
     /// where it is, is known to be in the last piece.
     fn read_piece(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        if self.start == self.buffer.len() {
-            self.buffer.resize(CHUNK, 0);
-            let count = self.input.read(&mut self.buffer)?;
-            self.buffer.truncate(count);
+        if self.start == self.end {
+            if self.buffer.is_empty() {
+                self.buffer = vec![0; CHUNK];
+            }
+            self.end = self.input.read(&mut self.buffer)?;
             self.start = 0;
         }
-        let rest = &self.buffer[self.start..];
+        let rest = &self.buffer[self.start..self.end];
         let rest = &rest[..rest.len().min(to.len())];
         let count = memchr2(b'>', b'\n', rest).map_or(rest.len(), |at| at + 1);
         to[..count].copy_from_slice(&rest[..count]);
@@ -86,6 +91,8 @@ impl<'a> Guard<'a> {
 
 impl Read for Guard<'_> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let most = to.len().min(CHUNK);
+        let to = &mut to[..most];
         let count = match self.shape {
             Shape::Xml(_) => self.read_piece(to)?,
             _ => self.input.read(to)?,
@@ -93,7 +100,15 @@ impl Read for Guard<'_> {
         self.watch.ended.set(count == 0 && !to.is_empty());
         let limits = self.input.limits;
         let trouble = match &mut self.shape {
-            Shape::Turtle => None,
+            Shape::Turtle(brackets) => {
+                if self.watch.since.get() == 0 {
+                    *brackets = 0;
+                }
+                *brackets += memchr2_iter(b'[', b'(', &to[..count]).count();
+                (*brackets > MOST_BRACKETS).then(|| {
+                    format!("more than {MOST_BRACKETS} brackets without a statement, the limit")
+                })
+            }
             Shape::Json(json) => json.take(&to[..count], limits.nesting),
             Shape::Xml(xml) => {
                 self.watch.place.set(xml.next);

@@ -220,9 +220,9 @@ impl Read for Same {
 #[test]
 fn an_endless_line_is_an_error_in_every_format() {
     for format in Format::ALL {
-        for byte in [b'a', b' ', b'<', b'[', b'(', b'"', b'{', b'_', b'#', b'.', b'\n'] {
+        for byte in [b'a', b' ', b'<', b'[', b'"', b'{', b'_', b'#', b'.', b'\n'] {
             let mut options = Options::default();
-            options.limits.total = 3 << 20;
+            options.limits.total = 2 << 20;
             options.limits.statement = 1 << 20;
             let mut builder = GraphBuilder::default();
             let mut reader = Same(byte, u64::MAX);
@@ -254,9 +254,9 @@ fn what_unpacks_to_far_more_than_it_is_gets_refused() {
     let mut options = lenient();
     options.limits.unratioed = 8 << 20;
     let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::best());
-    io::copy(&mut Same(b'\n', 64 << 20), &mut encoder).unwrap();
+    io::copy(&mut Same(b' ', 32 << 20), &mut encoder).unwrap();
     let bomb = encoder.finish().unwrap();
-    let zst = compress_to_vec(Same(b'\n', 64 << 20), CompressionLevel::Fastest);
+    let zst = compress_to_vec(Same(b' ', 32 << 20), CompressionLevel::Fastest);
     for (bytes, compression) in [(bomb, Compression::Gzip), (zst, Compression::Zstd)] {
         let error = read_packed(&bytes, Format::Tsv, compression, &options).map(drop).unwrap_err();
         let says = "unpacks to more than 1000 times its size, the limit beyond 8 MiB";
@@ -408,32 +408,40 @@ fn json_ld_never_fetches_a_context() {
     assert!(error.contains("context"), "{error}");
 }
 
+const DEEP: usize = 100_000;
+
 #[test]
-fn deep_nesting_is_read_or_refused_but_never_crashes() {
-    const DEEP: usize = 100_000;
-    let description = "<rdf:Description><ex:in>".repeat(DEEP);
-    let open_xml = XML.split("  <rdf:Description").next().unwrap().to_owned();
-    for (format, text) in [
-        (Format::Turtle, format!("<a:b> <a:r> {}", "[ <a:r> ".repeat(DEEP))),
-        (Format::Turtle, format!("<a:b> <a:r> {}", "(".repeat(DEEP))),
-        (Format::Turtle, format!("<a:b> <a:r> {} 1 {} .", "( ".repeat(DEEP), " )".repeat(DEEP))),
-        (Format::TriG, format!("<a:b> {{ <a:b> <a:r> {}", "[ <a:r> ".repeat(DEEP))),
-        (Format::JsonLd, "[".repeat(DEEP)),
-        (Format::JsonLd, "{\"@context\":".repeat(DEEP)),
-        (Format::JsonLd, "{\"a:b\":[".repeat(DEEP)),
-        (Format::JsonLd, "{\"@context\":[".to_owned() + &"[".repeat(900)),
-        (Format::RdfXml, open_xml.clone() + &description),
-        (
-            Format::RdfXml,
-            open_xml + &description + &"</ex:in></rdf:Description>".repeat(DEEP) + "</rdf:RDF>",
-        ),
-    ] {
-        for options in [Options::default(), lenient()] {
-            let _ = read(text.as_bytes(), format, &options).map(drop);
+fn deep_turtle_is_read() {
+    let lists = format!("<a:b> <a:r> {} 1 {} .", "( ".repeat(DEEP), " )".repeat(DEEP));
+    let (_, report) = read(lists.as_bytes(), Format::Turtle, &Options::default()).unwrap();
+    assert_eq!(report.edges as usize, 2 * DEEP);
+    for text in ["[ <a:r> ", "( "] {
+        let text = format!("<a:b> <a:r> {}", text.repeat(DEEP));
+        let (line, _, message) = malformed(text.as_bytes(), Format::Turtle);
+        assert_eq!((line, message.starts_with("Unexpected end")), (1, true), "{message}");
+    }
+}
+
+#[test]
+fn deep_json_is_refused() {
+    for text in ["[", "{\"@context\":", "{\"a:b\":[", "{\"@context\":["] {
+        for depth in [490, DEEP] {
+            let error = refused(text.repeat(depth).as_bytes(), Format::JsonLd, &Options::default());
+            assert_eq!(error.contains("nested more than 1000 deep"), depth == DEEP, "{error}");
         }
     }
-    let error = refused("[".repeat(DEEP).as_bytes(), Format::JsonLd, &Options::default());
-    assert!(error.contains("nested more than 1000 deep"), "{error}");
+}
+
+#[test]
+fn deep_xml_is_read_and_its_end_is_missed() {
+    let start = XML.split("  <rdf:Description").next().unwrap();
+    let text = start.to_owned() + &"<rdf:Description><ex:in>".repeat(DEEP);
+    let whole = text.clone() + &"</ex:in></rdf:Description>".repeat(DEEP) + "</rdf:RDF>";
+    let (_, report) = read(whole.as_bytes(), Format::RdfXml, &Options::default()).unwrap();
+    assert_eq!(report.edges as usize, DEEP - 1);
+    let cut = &text[..start.len() + 24 * 1000];
+    let (_, _, message) = malformed(cut.as_bytes(), Format::RdfXml);
+    assert!(message.starts_with("the file ends while 2001 tags are open"), "{message}");
 }
 
 #[test]

@@ -4,17 +4,14 @@ use std::cell::Cell;
 use std::io::{self, Read};
 use std::rc::Rc;
 
-use memchr::{memchr2, memchr2_iter};
+use memchr::memchr2;
 
 use super::input::Input;
 use super::options::{Format, size};
 use crate::error::{Error, Place};
 
-/// How much of the file is held here for XML, and most that is given out at a time.
+/// How much of the file is held here, to be given out in smaller pieces.
 const CHUNK: usize = 1 << 16;
-/// Most brackets in Turtle without a statement: the parser takes time quadratic in its depth. More
-/// than a chunk can have, which is parsed before the next one is asked for.
-const MOST_BRACKETS: usize = 100_000;
 /// Longest document type declaration in XML. With [`MOST_REFERENCES`] it bounds what a tag can grow
 /// to by the entities declared there.
 const LONGEST_DOCTYPE: usize = 16 << 10;
@@ -29,6 +26,8 @@ pub(super) struct Watch {
     pub ended: Cell<bool>,
     /// Where the last piece that the parser took begins; kept for RDF/XML alone.
     pub place: Cell<Place>,
+    /// How many XML tags are open: a parser may take a file that ends too early for a whole one.
+    pub open_tags: Cell<usize>,
 }
 
 /// Gives a file's bytes to a parser.
@@ -43,8 +42,8 @@ pub(super) struct Guard<'a> {
 
 /// What is tracked of each format.
 enum Shape {
-    /// Brackets since the last statement; the parser bounds its tokens itself.
-    Turtle(usize),
+    /// Nothing: the parser does not recurse, and bounds its tokens itself.
+    Turtle,
     Json(Json),
     Xml(Xml),
 }
@@ -56,11 +55,12 @@ impl<'a> Guard<'a> {
             since: Cell::new(0),
             ended: Cell::new(false),
             place: Cell::new(place),
+            open_tags: Cell::new(0),
         });
         let shape = match format {
             Format::JsonLd => Shape::Json(Json::default()),
             Format::RdfXml => Shape::Xml(Xml { next: place, ..Xml::default() }),
-            _ => Shape::Turtle(0),
+            _ => Shape::Turtle,
         };
         let shared = Rc::clone(&watch);
         (Guard { input, watch, shape, buffer: Vec::new(), start: 0, end: 0 }, shared)
@@ -91,8 +91,6 @@ impl<'a> Guard<'a> {
 
 impl Read for Guard<'_> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        let most = to.len().min(CHUNK);
-        let to = &mut to[..most];
         let count = match self.shape {
             Shape::Xml(_) => self.read_piece(to)?,
             _ => self.input.read(to)?,
@@ -100,19 +98,13 @@ impl Read for Guard<'_> {
         self.watch.ended.set(count == 0 && !to.is_empty());
         let limits = self.input.limits;
         let trouble = match &mut self.shape {
-            Shape::Turtle(brackets) => {
-                if self.watch.since.get() == 0 {
-                    *brackets = 0;
-                }
-                *brackets += memchr2_iter(b'[', b'(', &to[..count]).count();
-                (*brackets > MOST_BRACKETS).then(|| {
-                    format!("more than {MOST_BRACKETS} brackets without a statement, the limit")
-                })
-            }
+            Shape::Turtle => None,
             Shape::Json(json) => json.take(&to[..count], limits.nesting),
             Shape::Xml(xml) => {
                 self.watch.place.set(xml.next);
-                xml.take(&to[..count], limits.line)
+                let trouble = xml.take(&to[..count], limits.line);
+                self.watch.open_tags.set(xml.tags.open);
+                trouble
             }
         };
         if let Some(message) = trouble {
@@ -169,12 +161,13 @@ struct Xml {
     references: usize,
     /// How many angle brackets are open in a document type declaration, and its length so far.
     doctype: Option<(usize, usize)>,
+    tags: Tags,
 }
 
 impl Default for Xml {
     fn default() -> Self {
         let next = Place { line: 1, column: 1 };
-        Xml { next, last: [0; 2], length: 0, references: 0, doctype: None }
+        Xml { next, last: [0; 2], length: 0, references: 0, doctype: None, tags: Tags::default() }
     }
 }
 
@@ -209,6 +202,7 @@ impl Xml {
             } else if self.last == *b"<!" && byte.eq_ignore_ascii_case(&b'd') {
                 self.doctype = Some((1, 0));
             }
+            self.tags.take(self.last, byte);
             self.last = [self.last[1], byte];
             if byte == b'>' {
                 (self.length, self.references) = (0, 0);
@@ -225,6 +219,59 @@ impl Xml {
     }
 }
 
+/// Counts the tags that are open.
+#[derive(Default)]
+struct Tags {
+    open: usize,
+    part: Part,
+}
+
+/// What a byte of XML is part of.
+#[derive(Clone, Copy, Default)]
+enum Part {
+    #[default]
+    Text,
+    /// The bytes after `<` that tell what follows.
+    Start,
+    Exclamation,
+    /// A start tag, and the quote that is open in it.
+    Opening(Option<u8>),
+    Closing,
+    Comment,
+    Cdata,
+    /// A processing instruction or a declaration: ends with `>`.
+    Other,
+}
+
+impl Tags {
+    fn take(&mut self, last: [u8; 2], byte: u8) {
+        self.part = match (self.part, byte) {
+            (Part::Text, b'<') => Part::Start,
+            (Part::Start, b'/') => Part::Closing,
+            (Part::Start, b'!') => Part::Exclamation,
+            (Part::Start, b'?') => Part::Other,
+            (Part::Start, _) => Part::Opening(None),
+            (Part::Exclamation, b'-') => Part::Comment,
+            (Part::Exclamation, b'[') => Part::Cdata,
+            (Part::Exclamation, _) => Part::Other,
+            (Part::Opening(None), b'"' | b'\'') => Part::Opening(Some(byte)),
+            (Part::Opening(Some(quote)), _) if byte == quote => Part::Opening(None),
+            (Part::Opening(None), b'>') => {
+                self.open += usize::from(last[1] != b'/');
+                Part::Text
+            }
+            (Part::Closing, b'>') => {
+                self.open = self.open.saturating_sub(1);
+                Part::Text
+            }
+            (Part::Comment, b'>') if last == *b"--" => Part::Text,
+            (Part::Cdata, b'>') if last == *b"]]" => Part::Text,
+            (Part::Other, b'>') => Part::Text,
+            (part, _) => part,
+        };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,6 +280,18 @@ mod tests {
     fn brackets_in_json_strings_do_not_nest() {
         assert_eq!(Json::default().take(br#"{"a": "[[[\"[[["}"#, 2), None);
         assert!(Json::default().take(b"[[[", 2).is_some());
+    }
+
+    #[test]
+    fn open_tags_are_counted() {
+        let open = |text: &str| {
+            let mut xml = Xml::default();
+            assert_eq!(xml.take(text.as_bytes(), 1000), None);
+            xml.tags.open
+        };
+        assert_eq!(open("<?xml version='1'?><!DOCTYPE a [<!ENTITY b \"c\">]><a>"), 1);
+        assert_eq!(open("<a><b x='/>' y=\"<a>\"><c/><!-- <d> --><![CDATA[<e>]]></b>"), 1);
+        assert_eq!(open("<a></a>"), 0);
     }
 
     #[test]

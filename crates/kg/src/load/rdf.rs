@@ -142,7 +142,7 @@ impl Sink<'_> {
         let (guard, watch) = Guard::new(input, format);
         let mut statements = parser(format).for_reader(guard);
         let mut errors = 0;
-        while let Some(statement) = statements.next() {
+        for statement in statements.by_ref() {
             let error = match statement {
                 Ok(quad) => {
                     watch.since.set(0);

@@ -26,6 +26,8 @@ pub(super) struct Watch {
     pub ended: Cell<bool>,
     /// Where the last piece that the parser took begins; kept for RDF/XML alone.
     pub place: Cell<Place>,
+    /// How many XML tags are open: a parser may take a file that ends too early for a whole one.
+    pub open_tags: Cell<usize>,
 }
 
 /// Gives a file's bytes to a parser.
@@ -35,11 +37,12 @@ pub(super) struct Guard<'a> {
     shape: Shape,
     buffer: Vec<u8>,
     start: usize,
+    end: usize,
 }
 
 /// What is tracked of each format.
 enum Shape {
-    /// Nothing: the parser keeps no stack, and bounds its tokens itself.
+    /// Nothing: the parser does not recurse, and bounds its tokens itself.
     Turtle,
     Json(Json),
     Xml(Xml),
@@ -52,6 +55,7 @@ impl<'a> Guard<'a> {
             since: Cell::new(0),
             ended: Cell::new(false),
             place: Cell::new(place),
+            open_tags: Cell::new(0),
         });
         let shape = match format {
             Format::JsonLd => Shape::Json(Json::default()),
@@ -59,19 +63,20 @@ impl<'a> Guard<'a> {
             _ => Shape::Turtle,
         };
         let shared = Rc::clone(&watch);
-        (Guard { input, watch, shape, buffer: Vec::new(), start: 0 }, shared)
+        (Guard { input, watch, shape, buffer: Vec::new(), start: 0, end: 0 }, shared)
     }
 
     /// A piece of XML ends with a tag or a line, so that an error of the parser, which does not say
     /// where it is, is known to be in the last piece.
     fn read_piece(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        if self.start == self.buffer.len() {
-            self.buffer.resize(CHUNK, 0);
-            let count = self.input.read(&mut self.buffer)?;
-            self.buffer.truncate(count);
+        if self.start == self.end {
+            if self.buffer.is_empty() {
+                self.buffer = vec![0; CHUNK];
+            }
+            self.end = self.input.read(&mut self.buffer)?;
             self.start = 0;
         }
-        let rest = &self.buffer[self.start..];
+        let rest = &self.buffer[self.start..self.end];
         let rest = &rest[..rest.len().min(to.len())];
         let count = memchr2(b'>', b'\n', rest).map_or(rest.len(), |at| at + 1);
         to[..count].copy_from_slice(&rest[..count]);
@@ -97,7 +102,9 @@ impl Read for Guard<'_> {
             Shape::Json(json) => json.take(&to[..count], limits.nesting),
             Shape::Xml(xml) => {
                 self.watch.place.set(xml.next);
-                xml.take(&to[..count], limits.line)
+                let trouble = xml.take(&to[..count], limits.line);
+                self.watch.open_tags.set(xml.tags.open);
+                trouble
             }
         };
         if let Some(message) = trouble {
@@ -154,12 +161,13 @@ struct Xml {
     references: usize,
     /// How many angle brackets are open in a document type declaration, and its length so far.
     doctype: Option<(usize, usize)>,
+    tags: Tags,
 }
 
 impl Default for Xml {
     fn default() -> Self {
         let next = Place { line: 1, column: 1 };
-        Xml { next, last: [0; 2], length: 0, references: 0, doctype: None }
+        Xml { next, last: [0; 2], length: 0, references: 0, doctype: None, tags: Tags::default() }
     }
 }
 
@@ -194,6 +202,7 @@ impl Xml {
             } else if self.last == *b"<!" && byte.eq_ignore_ascii_case(&b'd') {
                 self.doctype = Some((1, 0));
             }
+            self.tags.take(self.last, byte);
             self.last = [self.last[1], byte];
             if byte == b'>' {
                 (self.length, self.references) = (0, 0);
@@ -210,6 +219,59 @@ impl Xml {
     }
 }
 
+/// Counts the tags that are open.
+#[derive(Default)]
+struct Tags {
+    open: usize,
+    part: Part,
+}
+
+/// What a byte of XML is part of.
+#[derive(Clone, Copy, Default)]
+enum Part {
+    #[default]
+    Text,
+    /// The bytes after `<` that tell what follows.
+    Start,
+    Exclamation,
+    /// A start tag, and the quote that is open in it.
+    Opening(Option<u8>),
+    Closing,
+    Comment,
+    Cdata,
+    /// A processing instruction or a declaration: ends with `>`.
+    Other,
+}
+
+impl Tags {
+    fn take(&mut self, last: [u8; 2], byte: u8) {
+        self.part = match (self.part, byte) {
+            (Part::Text, b'<') => Part::Start,
+            (Part::Start, b'/') => Part::Closing,
+            (Part::Start, b'!') => Part::Exclamation,
+            (Part::Start, b'?') => Part::Other,
+            (Part::Start, _) => Part::Opening(None),
+            (Part::Exclamation, b'-') => Part::Comment,
+            (Part::Exclamation, b'[') => Part::Cdata,
+            (Part::Exclamation, _) => Part::Other,
+            (Part::Opening(None), b'"' | b'\'') => Part::Opening(Some(byte)),
+            (Part::Opening(Some(quote)), _) if byte == quote => Part::Opening(None),
+            (Part::Opening(None), b'>') => {
+                self.open += usize::from(last[1] != b'/');
+                Part::Text
+            }
+            (Part::Closing, b'>') => {
+                self.open = self.open.saturating_sub(1);
+                Part::Text
+            }
+            (Part::Comment, b'>') if last == *b"--" => Part::Text,
+            (Part::Cdata, b'>') if last == *b"]]" => Part::Text,
+            (Part::Other, b'>') => Part::Text,
+            (part, _) => part,
+        };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,6 +280,18 @@ mod tests {
     fn brackets_in_json_strings_do_not_nest() {
         assert_eq!(Json::default().take(br#"{"a": "[[[\"[[["}"#, 2), None);
         assert!(Json::default().take(b"[[[", 2).is_some());
+    }
+
+    #[test]
+    fn open_tags_are_counted() {
+        let open = |text: &str| {
+            let mut xml = Xml::default();
+            assert_eq!(xml.take(text.as_bytes(), 1000), None);
+            xml.tags.open
+        };
+        assert_eq!(open("<?xml version='1'?><!DOCTYPE a [<!ENTITY b \"c\">]><a>"), 1);
+        assert_eq!(open("<a><b x='/>' y=\"<a>\"><c/><!-- <d> --><![CDATA[<e>]]></b>"), 1);
+        assert_eq!(open("<a></a>"), 0);
     }
 
     #[test]

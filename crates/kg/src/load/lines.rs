@@ -10,10 +10,15 @@ use crate::error::{Error, Place, Result};
 
 /// How much is asked of the input at a time.
 const CHUNK: usize = 1 << 20;
+/// What any limit on lines is cut to.
+const LONGEST: usize = 1 << 30;
 
 /// The lines of a file, one after the other.
 pub(super) struct Lines<'a> {
     input: Input<'a>,
+    /// Longest line.
+    limit: usize,
+    /// Room for the longest line and a chunk.
     buffer: Vec<u8>,
     /// The bytes of the buffer that are not yet given out.
     start: usize,
@@ -46,9 +51,11 @@ enum Ending {
 
 impl<'a> Lines<'a> {
     pub fn new(input: Input<'a>) -> Lines<'a> {
+        let limit = input.limits.line.min(LONGEST);
         Lines {
             input,
-            buffer: Vec::new(),
+            limit,
+            buffer: vec![0; limit + CHUNK],
             start: 0,
             end: 0,
             ended: false,
@@ -94,7 +101,7 @@ impl<'a> Lines<'a> {
         if self.skipping {
             self.skip()?;
         }
-        let limit = self.input.limits.line;
+        let limit = self.limit;
         let mut seen = from;
         loop {
             let unseen = self.buffer.get(self.start + seen..self.end).unwrap_or(&[]);
@@ -134,10 +141,7 @@ impl<'a> Lines<'a> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
-        // No larger than the longest line and a chunk: whoever asks stops at the limit.
-        if self.buffer.len() < self.end + CHUNK {
-            self.buffer.resize(self.end + CHUNK, 0);
-        }
+        // There is room: nobody asks for more when a whole line is there or the limit is reached.
         let path = self.input.path;
         let count = self.input.read(&mut self.buffer[self.end..]).map_err(give_back(path))?;
         self.end += count;

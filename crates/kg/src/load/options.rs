@@ -173,7 +173,7 @@ pub enum Compression {
 /// A size for people: `64 KiB`.
 pub(super) fn size(bytes: u64) -> String {
     let units = [(GIB, "GiB"), (MIB as u64, "MiB"), (KIB as u64, "KiB")];
-    match units.into_iter().find(|(unit, _)| bytes >= *unit && bytes % unit == 0) {
+    match units.into_iter().find(|(unit, _)| bytes >= *unit && bytes.is_multiple_of(*unit)) {
         Some((unit, name)) => format!("{} {name}", bytes / unit),
         None => format!("{bytes} bytes"),
     }

@@ -113,8 +113,12 @@ impl Sink<'_> {
                     self.report.bad(self.options, error)?;
                     continue;
                 }
-                Line::Text(line) => line,
+                Line::Text(line) => line.trim_ascii_end(),
             };
+            // Not left to the parser, which takes some time to make.
+            if let [] | [b'#', ..] = line {
+                continue;
+            }
             for statement in parser.clone().for_slice(line) {
                 let refused = match statement {
                     Ok(quad) => self.take(&quad)?.map(|message| (1, message)),
@@ -138,7 +142,7 @@ impl Sink<'_> {
         let (guard, watch) = Guard::new(input, format);
         let mut statements = parser(format).for_reader(guard);
         let mut errors = 0;
-        while let Some(statement) = statements.next() {
+        for statement in statements.by_ref() {
             let error = match statement {
                 Ok(quad) => {
                     watch.since.set(0);
@@ -172,6 +176,10 @@ impl Sink<'_> {
             let first = self.report.first_bad.as_deref().unwrap_or_default();
             let message = format!("nothing after this can be read, whatever is skipped: {first}");
             return Err(Error::unusable(path, message));
+        }
+        if watch.open_tags.get() > 0 {
+            let message = format!("the file ends while {} tags are open", watch.open_tags.get());
+            self.report.bad(self.options, malformed(path, watch.place.get(), &message))?;
         }
         for (prefix, iri) in statements.prefixes() {
             if prefix.len() + iri.len() <= self.options.limits.name {

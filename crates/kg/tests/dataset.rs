@@ -1,4 +1,5 @@
 //! Query sets through every format and back, against Python, and against damage.
+#![allow(clippy::unwrap_used)]
 
 use std::io::Write;
 use std::path::Path;

@@ -1,5 +1,6 @@
 //! Texts and files that mean harm, into every parser of questions and the graph file: an error at
 //! worst, never a panic. `SKOLEM_CASES=1000000` runs that many cases of each (2,000 by default).
+#![allow(clippy::unwrap_used)]
 
 mod support;
 
@@ -185,10 +186,10 @@ fn graph_files() {
             assert_eq!(read.fingerprint(), graph.fingerprint(), "damage was not seen");
             unharmed += 1;
         }
-        if let Ok(query) = Query::parse("r0(^r2(e1)) & !r4(e2) | r2(!e3)", &read) {
-            if let Ok(edges) = read.edges(Split::Test) {
-                drop(Answering::new(edges).answers_with_witnesses(&query, 5));
-            }
+        if let Ok(query) = Query::parse("r0(^r2(e1)) & !r4(e2) | r2(!e3)", &read)
+            && let Ok(edges) = read.edges(Split::Test)
+        {
+            drop(Answering::new(edges).answers_with_witnesses(&query, 5));
         }
         drop(Stats::of(&read));
     }

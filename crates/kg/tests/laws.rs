@@ -1,4 +1,5 @@
 //! Laws of set logic, checked against the definitions on random graphs and queries.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! Whole files through the readers: every format, every way they can be wrong.
+#![allow(clippy::unwrap_used)]
 
 use std::cell::Cell;
 use std::fs;
@@ -531,9 +532,9 @@ fn a_wrong_kgreasoning_folder_says_what_is_wrong() {
     assert!(again.unwrap_err().to_string().contains("first and only thing imported"));
 }
 
-/// How often each valid input is damaged at random; set `SKOLEM_MUTATIONS` for a longer run.
+/// How often each valid input is damaged at random; set `SKOLEM_CASES` for a longer run.
 fn mutations() -> usize {
-    let set = std::env::var("SKOLEM_MUTATIONS").ok();
+    let set = std::env::var("SKOLEM_CASES").ok();
     set.and_then(|set| set.parse().ok()).unwrap_or(2000)
 }
 

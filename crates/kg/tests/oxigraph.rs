@@ -1,4 +1,5 @@
 //! Random SPARQL over random graphs, against Oxigraph.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

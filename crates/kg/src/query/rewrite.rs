@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_normal_form_that_explodes_is_refused() {
-        let text = vec!["(e1 | e2)"; 11].join(" & ");
+        let text = ["(e1 | e2)"; 11].join(" & ");
         assert!(query(&text).disjuncts().unwrap_err().to_string().contains("1024"));
     }
 }

@@ -1,5 +1,5 @@
 //! Small random graphs and queries for the tests of this folder.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 use proptest::prelude::*;
 use skolem_kg::{Entity, Graph, GraphBuilder, Query, Relation, Split};

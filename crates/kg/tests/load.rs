@@ -1,4 +1,5 @@
 //! Whole files through the readers: every format, every way they can be wrong.
+#![allow(clippy::unwrap_used)]
 
 use std::cell::Cell;
 use std::fs;

@@ -316,11 +316,26 @@ fn add_vocab(image: &mut ImageBuilder, first: u32, names: Interner, labels: &Has
     image.add(first + 5, by_label);
 }
 
-/// Numbers for names: all names in one text, found through a table of numbers.
+/// Numbers for names: all names in one text, found through a table of where each one lies.
 struct Interner {
     text: String,
     starts: Vec<u64>,
-    table: HashTable<u32>,
+    table: HashTable<Spot>,
+}
+
+/// A name in the text. Kept in the table itself: looking a name up then misses the cache twice, in
+/// the table and in the text, which is what importing a large graph spends its time on.
+#[derive(Clone, Copy)]
+struct Spot {
+    start: u64,
+    len: u32,
+    number: u32,
+}
+
+impl Spot {
+    fn of<'a>(&self, text: &'a str) -> &'a [u8] {
+        &text.as_bytes()[self.start as usize..][..self.len as usize]
+    }
 }
 
 impl Default for Interner {
@@ -335,24 +350,32 @@ impl Interner {
     }
 
     fn get(&self, number: u32) -> &str {
-        slice(&self.text, &self.starts, number)
+        let number = number as usize;
+        &self.text[self.starts[number] as usize..self.starts[number + 1] as usize]
     }
 
     fn find(&self, name: &str) -> Option<u32> {
-        let same = |&number: &u32| self.get(number) == name;
-        self.table.find(xxh3_64(name.as_bytes()), same).copied()
+        self.find_hashed(name.as_bytes(), xxh3_64(name.as_bytes()))
+    }
+
+    fn find_hashed(&self, name: &[u8], hash: u64) -> Option<u32> {
+        let same = |spot: &Spot| spot.len as usize == name.len() && spot.of(&self.text) == name;
+        self.table.find(hash, same).map(|spot| spot.number)
     }
 
     fn intern(&mut self, name: &str) -> Result<u32> {
-        if let Some(number) = self.find(name) {
+        let hash = xxh3_64(name.as_bytes());
+        if let Some(number) = self.find_hashed(name.as_bytes(), hash) {
             return Ok(number);
         }
         let number = u32::try_from(self.len()).ok().filter(|&number| number < u32::MAX - 1);
-        let number = number.ok_or_else(|| too_many("names"))?;
+        let (Some(number), Ok(len)) = (number, u32::try_from(name.len())) else {
+            return Err(too_many("names"));
+        };
+        let start = self.text.len() as u64;
         self.push(name);
-        let (text, starts) = (&self.text, &self.starts);
-        let hash = |&number: &u32| xxh3_64(slice(text, starts, number).as_bytes());
-        self.table.insert_unique(xxh3_64(name.as_bytes()), number, hash);
+        let text = &self.text;
+        self.table.insert_unique(hash, Spot { start, len, number }, |spot| xxh3_64(spot.of(text)));
         Ok(number)
     }
 
@@ -361,11 +384,6 @@ impl Interner {
         self.text.push_str(name);
         self.starts.push(self.text.len() as u64);
     }
-}
-
-fn slice<'a>(text: &'a str, starts: &[u64], number: u32) -> &'a str {
-    let number = number as usize;
-    &text[starts[number] as usize..starts[number + 1] as usize]
 }
 
 fn too_many(what: &str) -> Error {

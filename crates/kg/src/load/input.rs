@@ -9,11 +9,12 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::Progress;
 use super::options::{Compression, Limits, size};
-use super::zstd::Zstd;
 use crate::error::{Error, Result};
 
 /// How much is asked of the file at a time.
 const CHUNK: usize = 1 << 18;
+/// What a zstd frame may ask to remember, 128 MiB: the reference program's own limit.
+const LARGEST_WINDOW_LOG: u32 = 27;
 /// How many bytes go by between two calls of the progress function.
 const STEP: u64 = 1 << 20;
 const GZIP: [u8; 2] = [0x1F, 0x8B];
@@ -38,7 +39,7 @@ pub(super) struct Input<'a> {
 enum Unpacked<'a> {
     Plain(Packed<'a>),
     Gzip(Box<MultiGzDecoder<BufReader<Packed<'a>>>>),
-    Zstd(Box<Zstd<BufReader<Packed<'a>>>>),
+    Zstd(Box<zstd::Decoder<'static, BufReader<Packed<'a>>>>),
 }
 
 /// The bytes as they are in the file, the first few of which were looked at already.
@@ -75,7 +76,12 @@ impl<'a> Input<'a> {
         let unpacked = match compression {
             Compression::None => Unpacked::Plain(packed),
             Compression::Gzip => Unpacked::Gzip(Box::new(MultiGzDecoder::new(buffered(packed)))),
-            Compression::Zstd => Unpacked::Zstd(Box::new(Zstd::new(buffered(packed)))),
+            Compression::Zstd => {
+                let mut decoder =
+                    zstd::Decoder::with_buffer(buffered(packed)).map_err(Error::io(path))?;
+                decoder.window_log_max(LARGEST_WINDOW_LOG).map_err(Error::io(path))?;
+                Unpacked::Zstd(Box::new(decoder))
+            }
         };
         let mut input = Input {
             unpacked,
@@ -115,7 +121,7 @@ impl<'a> Input<'a> {
 
     /// Tells damaged packing from a disk that fails.
     fn explain(&self, error: io::Error) -> io::Error {
-        use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+        use io::ErrorKind::{InvalidData, InvalidInput, Other, UnexpectedEof};
         let name = match self.compression {
             Compression::Gzip => "gzip",
             Compression::Zstd => "zstd",
@@ -123,7 +129,11 @@ impl<'a> Input<'a> {
         };
         let message = match error.kind() {
             UnexpectedEof => format!("the {name} data is cut off (fetch or pack the file again)"),
-            InvalidData | InvalidInput => {
+            // The zstd decoder's own complaints are of no kind; those of the disk are.
+            Other if self.compression != Compression::Zstd => {
+                return io::Error::other(Error::io(self.path)(error));
+            }
+            InvalidData | InvalidInput | Other => {
                 format!("damaged {name} data: {error} (fetch or pack the file again)")
             }
             _ => return io::Error::other(Error::io(self.path)(error)),
@@ -188,9 +198,15 @@ fn first_bytes(reader: &mut dyn Read, count: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Whether these bytes can start zstd data: a frame, or one of the sixteen kinds that hold none.
+fn is_zstd(bytes: &[u8]) -> bool {
+    let number = bytes.first_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes));
+    number.is_some_and(|number| number == 0xFD2F_B528 || number & !0xF == 0x184D_2A50)
+}
+
 fn check_magic(magic: &[u8], compression: Compression, path: &Path) -> Result<()> {
     let gzip = magic.starts_with(&GZIP);
-    let zstd = Zstd::<io::Empty>::is_magic(magic);
+    let zstd = is_zstd(magic);
     let message = match compression {
         Compression::Gzip if !gzip => "is named .gz and is not gzip data (rename or pack it)",
         Compression::Zstd if !zstd => "is named .zst and is not zstd data (rename or pack it)",

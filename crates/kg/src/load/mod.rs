@@ -22,7 +22,6 @@ mod lines;
 mod options;
 mod rdf;
 mod report;
-mod zstd;
 
 use std::fs::File;
 use std::io::Read;

@@ -32,6 +32,10 @@ pub const MOST_TEXT: usize = 16 * 1024;
 /// The deepest question read: brackets in its text, and steps from target to anchor.
 pub const MOST_DEPTH: usize = 64;
 
+/// How deep parsers recurse: a level of the question takes a few calls, and what comes out is held to
+/// [`MOST_DEPTH`] in any case.
+pub(crate) const MOST_CALLS: usize = 4 * MOST_DEPTH;
+
 /// A question: a term of Skolem set logic, which stands for a set of entities.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Query {

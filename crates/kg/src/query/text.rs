@@ -10,7 +10,7 @@
 
 use super::lexer::{Lexer, Token, quote};
 use super::shape::one_or;
-use super::{MOST_DEPTH, Names, Query, check_text, too_deep};
+use super::{MOST_CALLS, Names, Query, check_text, too_deep};
 use crate::error::{Place, Result};
 use crate::id::Relation;
 
@@ -59,7 +59,7 @@ impl Style {
 pub fn parse(text: &str, names: &dyn Names) -> Result<Query> {
     check_text(text)?;
     let mut parser = Parser { lexer: Lexer::new(text)?, names };
-    let query = parser.set(MOST_DEPTH)?;
+    let query = parser.set(MOST_CALLS)?;
     parser.lexer.end()?;
     query.limited()
 }

@@ -4,7 +4,7 @@ use super::{Formula, Strictness, Term, to_query};
 use crate::error::{Place, Result};
 use crate::query::lexer::{Lexer, Token};
 use crate::query::shape::one_or;
-use crate::query::{MOST_DEPTH, Names, Query, check_text, text, too_deep};
+use crate::query::{MOST_CALLS, Names, Query, check_text, text, too_deep};
 
 /// Reads a formula and converts it to set logic; also gives the name of the target variable.
 ///
@@ -35,14 +35,14 @@ impl Parser<'_> {
             let name = name.clone();
             self.lexer.next();
             self.lexer.expect(Token::Sign(':'))?;
-            return Ok((name, self.formula(MOST_DEPTH)?));
+            return Ok((name, self.formula(MOST_CALLS)?));
         }
         if !self.quantifier() {
             return Err(self.lexer.unexpected("a target variable as in '?T : …'"));
         }
         let mut bound = self.variables()?;
         let target = bound.pop().unwrap_or_default();
-        let formula = self.formula(MOST_DEPTH)?;
+        let formula = self.formula(MOST_CALLS)?;
         Ok((target, Formula::Exists(bound, Box::new(formula))))
     }
 

@@ -15,7 +15,7 @@ use skolem_kg::sample::{Settings, sample};
 use skolem_kg::{Entity, Graph, GraphBuilder, Query, Relation, Split};
 
 const ENTITIES: usize = 15_000;
-const RELATIONS: usize = 200;
+const RELATIONS: usize = 20;
 const EDGES: usize = 300_000;
 const QUERIES: usize = 200;
 
@@ -141,6 +141,8 @@ fn store(graph: &Graph) -> Store {
         let [head, tail] = [head, tail].map(|entity| node(entities.name(entity.0)));
         Quad::new(head, node(relations.name(relation.0)), tail, GraphName::DefaultGraph)
     });
-    store.bulk_loader().load_quads(quads).unwrap();
+    let mut loader = store.bulk_loader();
+    loader.load_quads(quads).unwrap();
+    loader.commit().unwrap();
     store
 }

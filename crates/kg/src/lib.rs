@@ -11,6 +11,7 @@ pub mod rng;
 pub mod sample;
 pub mod split;
 pub mod store;
+mod unpack;
 pub mod vocab;
 
 pub use error::{Error, Kind, Place, Result};

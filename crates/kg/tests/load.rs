@@ -222,7 +222,7 @@ fn an_endless_line_is_an_error_in_every_format() {
     for format in Format::ALL {
         for byte in [b'a', b' ', b'<', b'[', b'"', b'{', b'_', b'#', b'.', b'\n'] {
             let mut options = Options::default();
-            options.limits.total = 2 << 20;
+            options.limits.growth.total = 2 << 20;
             options.limits.statement = 1 << 20;
             let mut builder = GraphBuilder::default();
             let mut reader = Same(byte, u64::MAX);
@@ -252,7 +252,7 @@ fn an_endless_line_is_an_error_in_every_format() {
 #[test]
 fn what_unpacks_to_far_more_than_it_is_gets_refused() {
     let mut options = lenient();
-    options.limits.unratioed = 8 << 20;
+    options.limits.growth.unratioed = 8 << 20;
     let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::best());
     io::copy(&mut Same(b' ', 32 << 20), &mut encoder).unwrap();
     let bomb = encoder.finish().unwrap();
@@ -262,7 +262,7 @@ fn what_unpacks_to_far_more_than_it_is_gets_refused() {
         let says = "unpacks to more than 1000 times its size, the limit beyond 8 MiB";
         assert!(error.to_string().contains(says), "{error}");
     }
-    options.limits.total = 5;
+    options.limits.growth.total = 5;
     let error = refused(b"a\tb\tc\n", Format::Tsv, &options);
     assert_eq!(error, "in: holds more than the limit of 5 bytes (split the file)");
 }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::code::{Bytes, put_example};
-use super::input::{failed, open_decompressed};
+use super::input::{failed, open_unpacked};
 use super::{Example, ExampleWriter, Origin, check};
 use crate::error::{Error, Result};
 use crate::split::Split;
@@ -35,7 +35,7 @@ const NO_SPLIT: u8 = 255;
 
 /// Opens a file.
 pub fn open(path: &Path) -> Result<Reader<impl Read + Send + use<>>> {
-    Reader::new(open_decompressed(path)?, path)
+    Reader::new(open_unpacked(path)?, path)
 }
 
 /// Reads examples one by one; a block is believed only once its checksum was compared.

@@ -17,7 +17,7 @@ use bytemuck::cast_slice;
 use flate2::{Compression, write::GzEncoder};
 use serde::{Deserialize, Serialize};
 
-use super::input::{failed, open_decompressed};
+use super::input::{failed, open_unpacked};
 use super::{Answers, Example, ExampleWriter, check, query_of};
 use crate::error::{Error, Place, Result};
 use crate::id::Entity;
@@ -46,7 +46,7 @@ struct Line<'a> {
 
 /// Opens a file, unpacking it if its name ends in `.gz`.
 pub fn open(path: &Path) -> Result<Reader<impl BufRead + Send + use<>>> {
-    Ok(Reader::new(open_decompressed(path)?, path))
+    Ok(Reader::new(open_unpacked(path)?, path))
 }
 
 /// Reads examples line by line.

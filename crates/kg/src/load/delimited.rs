@@ -9,11 +9,12 @@ use memchr::memchr;
 
 use super::input::Input;
 use super::lines::{Fault, Line, Lines, text};
-use super::options::{Format, Options, size};
+use super::options::{Format, Options};
 use super::report::Report;
 use crate::error::Result;
 use crate::graph::GraphBuilder;
 use crate::split::Split;
+use crate::unpack::size;
 
 /// A quote that is still open after so many lines was not meant to open one.
 const MOST_LINES: usize = 100;

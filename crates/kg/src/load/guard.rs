@@ -7,8 +7,9 @@ use std::rc::Rc;
 use memchr::memchr2;
 
 use super::input::Input;
-use super::options::{Format, size};
+use super::options::Format;
 use crate::error::{Error, Place};
+use crate::unpack::size;
 
 /// How much of the file is held here, to be given out in smaller pieces.
 const CHUNK: usize = 1 << 16;

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use super::input::Input;
 use super::lines::{Fault, Line, Lines, text};
-use super::options::{Compression, Options, size};
+use super::options::Options;
 use super::report::Report;
 use super::{Progress, open};
 use crate::dataset::kgreasoning::read_id_names;
@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::graph::GraphBuilder;
 use crate::id::{Entity, Relation};
 use crate::split::Split;
+use crate::unpack::{Compression, size};
 
 /// More entities than any such folder has; bounds what a wrong `stats.txt` can ask for.
 const MOST_ENTITIES: u32 = 100_000_000;

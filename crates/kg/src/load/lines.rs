@@ -4,9 +4,10 @@ use std::io::Read;
 
 use memchr::memchr;
 
-use super::input::{Input, give_back};
-use super::options::{Options, size};
+use super::input::Input;
+use super::options::Options;
 use crate::error::{Error, Place, Result};
+use crate::unpack::{give_back, size};
 
 /// How much is asked of the input at a time.
 const CHUNK: usize = 1 << 20;

@@ -27,8 +27,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+pub use crate::unpack::{Compression, Growth};
 pub use kgreasoning::{is_kgreasoning, load_kgreasoning};
-pub use options::{Compression, Format, Limits, Options};
+pub use options::{Format, Limits, Options};
 pub use report::Report;
 
 use crate::error::{Error, Result};

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::str::FromStr;
 
 use crate::error::Error;
+use crate::unpack::{Compression, Growth};
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
-const GIB: u64 = 1 << 30;
 
 /// How to read a file.
 #[derive(Clone, Debug, Default)]
@@ -34,12 +34,8 @@ pub struct Limits {
     pub statement: u64,
     /// Deepest nesting of JSON-LD.
     pub nesting: usize,
-    /// Most bytes after decompression.
-    pub total: u64,
-    /// Most bytes that one compressed byte may stand for, once there are `unratioed` bytes.
-    pub ratio: u64,
-    /// Decompressed bytes up to which the ratio does not matter.
-    pub unratioed: u64,
+    /// How much a packed file may grow.
+    pub growth: Growth,
 }
 
 impl Default for Limits {
@@ -49,9 +45,7 @@ impl Default for Limits {
             name: 64 * KIB,
             statement: 64 * MIB as u64,
             nesting: 1000,
-            total: 64 * GIB,
-            ratio: 1000,
-            unratioed: GIB,
+            growth: Growth::default(),
         }
     }
 }
@@ -112,11 +106,7 @@ impl Format {
     /// What a file's name says of its format and compression.
     pub fn of(path: &Path) -> (Option<Format>, Compression) {
         let extension = |path: &Path| Some(path.extension()?.to_str()?.to_ascii_lowercase());
-        let compression = match extension(path).as_deref() {
-            Some("gz") => Compression::Gzip,
-            Some("zst") => Compression::Zstd,
-            _ => Compression::None,
-        };
+        let compression = Compression::of(path);
         let inner = match (compression, path.file_stem()) {
             (Compression::Gzip | Compression::Zstd, Some(stem)) => Path::new(stem),
             _ => path,
@@ -159,26 +149,6 @@ pub(super) fn unknown_format(path: &Path) -> Error {
     Error::unusable(path, message)
 }
 
-/// How a file is packed.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Compression {
-    /// Not at all.
-    None,
-    /// gzip, one member or more.
-    Gzip,
-    /// Zstandard, one frame or more.
-    Zstd,
-}
-
-/// A size for people: `64 KiB`.
-pub(super) fn size(bytes: u64) -> String {
-    let units = [(GIB, "GiB"), (MIB as u64, "MiB"), (KIB as u64, "KiB")];
-    match units.into_iter().find(|(unit, _)| bytes >= *unit && bytes.is_multiple_of(*unit)) {
-        Some((unit, name)) => format!("{} {name}", bytes / unit),
-        None => format!("{bytes} bytes"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,12 +173,5 @@ mod tests {
             error,
             "unknown format 'xls' (one of tsv, csv, nt, ttl, rdfxml, jsonld, nq, trig)"
         );
-    }
-
-    #[test]
-    fn sizes_are_readable() {
-        assert_eq!(size(64 << 10), "64 KiB");
-        assert_eq!(size(1 << 30), "1 GiB");
-        assert_eq!(size(100), "100 bytes");
     }
 }

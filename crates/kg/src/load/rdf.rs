@@ -16,14 +16,15 @@ use oxrdf::{BlankNodeRef, NamedOrBlankNode, Quad, Term};
 use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfParseError, RdfParser, RdfSyntaxError};
 
 use super::guard::Guard;
-use super::input::{Input, give_back};
+use super::input::Input;
 use super::labels::Labels;
 use super::lines::{Fault, Line, Lines};
-use super::options::{Format, Options, size};
+use super::options::{Format, Options};
 use super::report::Report;
 use crate::error::{Error, Place, Result};
 use crate::graph::GraphBuilder;
 use crate::split::Split;
+use crate::unpack::{give_back, size};
 
 const LABEL: &str = "http://www.w3.org/2000/01/rdf-schema#label";
 /// Errors without a statement in between, after which a parser is given up.

@@ -591,3 +591,36 @@ fn damaged_input_never_panics() {
         }
     }
 }
+
+#[test]
+fn damaged_folders_never_panic() {
+    let files = [
+        ("stats.txt", "numentity: 3\nnumrelations: 4\n"),
+        ("train.txt", "0\t0\t1\n1\t1\t0\n1\t2\t2\n2\t3\t1\n"),
+        ("valid.txt", "0\t2\t2\n"),
+        ("entities.tsv", "0\ta\tA\n1\tb\n2\tc\n"),
+        ("relations.tsv", "0\tr\n1\tr_reverse\n2\ts\n"),
+    ];
+    let folder = folder(&files);
+    let mut loaded = 0;
+    // Writing files is slow: a hundredth of the cases that readers in memory get, and some more.
+    let cases = mutations() / 100 + 500;
+    for step in 0..cases {
+        let mut rng = Rng::stream(12, 0, step as u64);
+        let (name, text) = files[rng.below(files.len())];
+        let mut damaged = text.as_bytes().to_vec();
+        mutate(&mut rng, &mut damaged);
+        std::fs::write(folder.path().join(name), &damaged).unwrap();
+        let options = Options { skip_bad: step % 2 == 0, ..Options::default() };
+        let mut builder = GraphBuilder::default();
+        let run = || load_kgreasoning(&mut builder, folder.path(), &options, &mut |_| ());
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+        let outcome = outcome.unwrap_or_else(|_| panic!("{name} step {step}: {damaged:?}"));
+        if outcome.is_ok() {
+            builder.finish().unwrap().0.verify().unwrap();
+            loaded += 1;
+        }
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    assert!(loaded > cases / 20 && loaded < cases, "{loaded} of {cases} loaded");
+}

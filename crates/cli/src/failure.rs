@@ -86,7 +86,7 @@ fn show_place(text: &str, error: &Error) {
     let Some(Place { line, column }) = place else { return };
     let Some(shown) = text.lines().nth(line - 1) else { return };
     // A long line is shown around the place only.
-    let start = column.saturating_sub(60).min(column.saturating_sub(1));
+    let start = column.saturating_sub(60);
     let part: String = shown.chars().skip(start).take(100).collect();
     // Tabs stay tabs, so that the mark is under its place however wide they are.
     let blank = |sign: char| if sign == '\t' { '\t' } else { ' ' };

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use skolem_kg::dataset::{self, Answers, Example, Origin};
 use skolem_kg::query::shape::NAMED;
@@ -112,6 +112,9 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         true => Split::ALL.into_iter().filter(|split| graph.edges_added_by(*split) > 0).collect(),
         false => args.split.clone(),
     };
+    if args.out.is_file() {
+        bail!("{}: is a file, not a folder to write to", args.out.display());
+    }
     std::fs::create_dir_all(&args.out).with_context(|| args.out.display().to_string())?;
     let mut rows = Vec::new();
     for split in splits {

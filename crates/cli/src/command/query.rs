@@ -4,15 +4,15 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::ValueEnum;
-use skolem_kg::Graph;
 use skolem_kg::query::names::Letters;
 use skolem_kg::query::shape::NAMED;
 use skolem_kg::query::skolem::Forms;
 use skolem_kg::query::text::{self, Style};
 use skolem_kg::query::tuple::Tuple;
 use skolem_kg::query::{Query, formula, sparql};
+use skolem_kg::{Error, Graph};
 
 use super::{open_graph, question_text};
 use crate::failure::in_question;
@@ -77,7 +77,8 @@ enum Form {
 pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let (Some(path), Some(question)) = (&args.graph, &args.question) else {
         if args.graph.is_some() {
-            bail!("a question is missing after the graph (see skolem query --help)");
+            let message = "a question is missing after the graph (see skolem query --help)";
+            return Err(Error::Setting(message.into()).into());
         }
         show_all(out, args.json)?;
         return Ok(ExitCode::SUCCESS);

@@ -124,10 +124,12 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         true => output::json(out, &rows)?,
         false => print(out, &rows)?,
     }
+    // What was drawn comes before the notes about it, also where both go to one place.
+    out.flush()?;
     for row in rows.iter().filter(|row| row.wanted.is_some_and(|wanted| row.outcome.drawn < wanted))
     {
         eprintln!(
-            "note: the graph has no more than {} of the {} {} queries wanted for {}",
+            "note: found only {} of the {} {} queries wanted for {}",
             row.outcome.drawn,
             row.wanted.unwrap_or(0),
             row.shape,

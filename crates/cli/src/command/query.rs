@@ -91,7 +91,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     } else if let Some(form) = args.to {
         let written = write(&query, &graph, form)?;
         match args.json {
-            true => output::json(out, &written)?,
+            true => output::json(out, &value(form, written))?,
             false => writeln!(out, "{written}")?,
         }
     } else {
@@ -115,6 +115,14 @@ fn write(query: &Query, graph: &Graph, form: Form) -> Result<String> {
     })
 }
 
+/// A written form as JSON; a tuple is JSON already.
+fn value(form: Form, written: String) -> serde_json::Value {
+    match form {
+        Form::Tuple => serde_json::from_str(&written).unwrap_or(written.into()),
+        _ => written.into(),
+    }
+}
+
 fn every_form(out: &mut dyn Write, query: &Query, graph: &Graph, json: bool) -> Result<()> {
     let forms = [
         ("shape", Form::Shape),
@@ -127,7 +135,11 @@ fn every_form(out: &mut dyn Write, query: &Query, graph: &Graph, json: bool) -> 
     if json {
         let all: serde_json::Map<String, serde_json::Value> = forms
             .iter()
-            .map(|(name, form)| (name.replace([' ', '-'], "_"), written(*form).into()))
+            .map(|(name, form)| {
+                // A form that cannot say the question is null.
+                let found = write(query, graph, *form).map(|text| value(*form, text));
+                (name.to_lowercase().replace([' ', '-'], "_"), found.unwrap_or_default())
+            })
             .collect();
         return output::json(out, &all);
     }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Subcommand;
 use rayon::prelude::*;
 use skolem_kg::dataset::{self, Answers, Difference, Example, Origin, ShapeComparison, Summary};
@@ -376,7 +376,7 @@ fn convert(out: &mut dyn Write, file: &Path, to: &Path) -> Result<ExitCode> {
     let mut writer = dataset::create(to, Origin::default())?;
     let mut queries = 0;
     for example in dataset::read(file)? {
-        writer.write(&example.with_context(|| file.display().to_string())?)?;
+        writer.write(&example?)?;
         queries += 1;
         counter.inc(1);
     }

@@ -15,7 +15,8 @@ fn imported(name: &str, text: &[u8], options: &[&str]) -> [u64; 3] {
     folder.write(name, text);
     let args = [&["import", name, "--out", "x.kg", "--json"], options].concat();
     let done = folder.run(&args).json();
-    [&done["entities"], &done["relations"], &done["edges"][0]].map(|n| n.as_u64().unwrap())
+    [&done["entities"], &done["relations"], &done["edges"][0]]
+        .map(|n| n.as_u64().expect("a number"))
 }
 
 #[test]

@@ -127,23 +127,22 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
 }
 
 fn read_all(args: &Args, builder: &mut GraphBuilder, options: &Options) -> Result<Report> {
-    if let [folder] = &args.inputs[..] {
-        if folder.is_dir() {
-            if !load::is_kgreasoning(folder) {
-                bail!(
-                    "{}: is a folder without stats.txt and train.txt (name the files in it)",
-                    folder.display()
-                );
-            }
-            if !args.valid.is_empty() || !args.test.is_empty() || args.holdout.is_some() {
-                let message =
-                    format!("{}: a KGReasoning folder has its own splits", folder.display());
-                return Err(Error::Setting(message).into());
-            }
-            let bar = progress::counter("reading bytes");
-            let mut on_bytes = |bytes| bar.set_position(bytes);
-            return Ok(load::load_kgreasoning(builder, folder, options, &mut on_bytes)?);
+    if let [folder] = &args.inputs[..]
+        && folder.is_dir()
+    {
+        if !load::is_kgreasoning(folder) {
+            bail!(
+                "{}: is a folder without stats.txt and train.txt (name the files in it)",
+                folder.display()
+            );
         }
+        if !args.valid.is_empty() || !args.test.is_empty() || args.holdout.is_some() {
+            let message = format!("{}: a KGReasoning folder has its own splits", folder.display());
+            return Err(Error::Setting(message).into());
+        }
+        let bar = progress::counter("reading bytes");
+        let mut on_bytes = |bytes| bar.set_position(bytes);
+        return Ok(load::load_kgreasoning(builder, folder, options, &mut on_bytes)?);
     }
     let mut report = Report::default();
     for (split, files) in Split::ALL.into_iter().zip([&args.inputs, &args.valid, &args.test]) {

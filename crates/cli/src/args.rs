@@ -28,7 +28,7 @@ Exit codes: 0 done; 1 a check found differences; 2 wrong usage; 3 the question i
 
 /// Answers logical questions over knowledge graphs.
 #[derive(Parser)]
-#[command(name = "skolem", version, about, long_about = LONG_ABOUT, after_help = AFTER_HELP)]
+#[command(name = "skolem", version, long_about = LONG_ABOUT, after_help = AFTER_HELP)]
 #[command(arg_required_else_help = true)]
 pub struct Args {
     /// Threads to use [default: one a core]; results do not depend on it

@@ -38,13 +38,26 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 /// Prints an error and says how the program ends.
 pub fn report(error: &anyhow::Error) -> ExitCode {
-    eprintln!("error: {error:#}");
+    eprintln!("error: {}", message(error));
     let asked = error.downcast_ref::<InQuestion>();
     if let Some(asked) = asked {
         show_place(&asked.text, &asked.error);
     }
     let known = asked.map(|asked| &asked.error).or_else(|| error.downcast_ref::<Error>());
     ExitCode::from(known.map_or(4, code))
+}
+
+/// An error and its causes, each said once: some errors already tell their cause.
+fn message(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 /// The exit code of an error, as `skolem --help` lists them.
@@ -75,5 +88,9 @@ fn show_place(text: &str, error: &Error) {
     // A long line is shown around the place only.
     let start = column.saturating_sub(60);
     let part: String = shown.chars().skip(start).take(100).collect();
-    eprintln!("  | {part}\n  | {}^", " ".repeat(column - 1 - start.min(column - 1)));
+    // Tabs stay tabs, so that the mark is under its place however wide they are.
+    let blank = |sign: char| if sign == '\t' { '\t' } else { ' ' };
+    let before = shown.chars().chain(std::iter::repeat(' '));
+    let indent: String = before.skip(start).take(column - 1 - start).map(blank).collect();
+    eprintln!("  | {part}\n  | {indent}^");
 }

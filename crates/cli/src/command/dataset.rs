@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Subcommand;
 use rayon::prelude::*;
 use skolem_kg::dataset::{self, Answers, Difference, Example, Origin, ShapeComparison, Summary};
@@ -13,7 +13,7 @@ use skolem_kg::exact::Answering;
 use skolem_kg::query::tuple::Tuple;
 use skolem_kg::{Entity, Graph, Query, Shape, Split};
 
-use super::{cancellation, check, open_graph};
+use super::{cancellation, check, check_writable, open_graph};
 use crate::output::{self, count, grouped, table};
 use crate::progress;
 
@@ -22,7 +22,7 @@ Formats, by the name of the file:
   *.skq              our own: compact and checksummed
   *.jsonl, *.jsonl.gz    one JSON object a line: t the shape, q the nested tuple, ne and nh the
                      number of easy and hard answers, easy and hard the answers themselves
-  *-queries.pkl      KGReasoning's pickles, with the answers files beside them
+  test-queries.pkl   KGReasoning's pickles (or train-, valid-), with the answers files beside them
 
 Examples:
   skolem dataset stats queries/test.skq
@@ -286,6 +286,7 @@ fn answer(
     to: &Path,
     split: Split,
 ) -> Result<ExitCode> {
+    check_writable(to)?;
     let origin = Origin { graph: graph.fingerprint(), split: Some(split) };
     let mut writer = dataset::create(to, origin)?;
     let mut queries = 0;
@@ -370,11 +371,12 @@ impl Compared {
 }
 
 fn convert(out: &mut dyn Write, file: &Path, to: &Path) -> Result<ExitCode> {
+    check_writable(to)?;
     let counter = progress::counter("queries");
     let mut writer = dataset::create(to, Origin::default())?;
     let mut queries = 0;
     for example in dataset::read(file)? {
-        writer.write(&example.with_context(|| file.display().to_string())?)?;
+        writer.write(&example?)?;
         queries += 1;
         counter.inc(1);
     }

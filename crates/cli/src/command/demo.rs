@@ -44,6 +44,7 @@ pub fn run(_: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let graph = world(None)?;
     writeln!(out, "The built-in graph: countries of the world\n")?;
     stats::print(out, &graph, &Stats::of(&graph)?)?;
+    writeln!(out)?;
     for (asked, question) in QUESTIONS {
         show(out, &graph, asked, question)?;
     }

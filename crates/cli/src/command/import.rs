@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use skolem_kg::load::{self, Format, Options, Report};
-use skolem_kg::{GraphBuilder, Split};
+use skolem_kg::{Error, GraphBuilder, Split};
 
+use super::check_writable;
 use crate::output::{self, count, grouped};
 use crate::progress;
 
@@ -88,6 +89,7 @@ struct Summary {
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let start = Instant::now();
+    check_writable(&args.out)?;
     let options = Options {
         format: args.format,
         literals: args.literals,
@@ -135,7 +137,8 @@ fn read_all(args: &Args, builder: &mut GraphBuilder, options: &Options) -> Resul
             );
         }
         if !args.valid.is_empty() || !args.test.is_empty() || args.holdout.is_some() {
-            bail!("{}: a KGReasoning folder has its own splits", folder.display());
+            let message = format!("{}: a KGReasoning folder has its own splits", folder.display());
+            return Err(Error::Setting(message).into());
         }
         let bar = progress::counter("reading bytes");
         let mut on_bytes = |bytes| bar.set_position(bytes);
@@ -156,9 +159,12 @@ fn read(
     split: Split,
     options: &Options,
 ) -> Result<Report> {
-    let size = std::fs::metadata(file).map_or(0, |metadata| metadata.len());
+    let metadata = std::fs::metadata(file).map_err(Error::io(file))?;
+    if metadata.is_dir() {
+        bail!("{}: is a folder (name the files in it)", file.display());
+    }
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let bar = progress::bytes(size, &name);
+    let bar = progress::bytes(metadata.len(), &name);
     let report = load::load(builder, file, split, options, &mut |bytes| bar.set_position(bytes))?;
     bar.finish_and_clear();
     Ok(report)

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use skolem_kg::exact::Stop;
 use skolem_kg::{Error, Graph, GraphBuilder, Split};
 
@@ -67,6 +67,19 @@ fn world(held_out: Option<u64>) -> Result<Graph> {
         builder.hold_out(0.05, 0.05, seed)?;
     }
     Ok(builder.finish()?.0)
+}
+
+/// Refuses a file to write that is a folder or in no folder, before any work is done for it.
+fn check_writable(file: &Path) -> Result<()> {
+    if file.is_dir() {
+        bail!("{}: is a folder, not a file to write", file.display());
+    }
+    match file.parent() {
+        Some(folder) if folder != Path::new("") && !folder.is_dir() => {
+            bail!("{}: there is no folder {}", file.display(), folder.display())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A question given on the command line; `-` means standard input.

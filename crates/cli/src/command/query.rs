@@ -4,15 +4,15 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::ValueEnum;
-use skolem_kg::Graph;
 use skolem_kg::query::names::Letters;
 use skolem_kg::query::shape::NAMED;
 use skolem_kg::query::skolem::Forms;
 use skolem_kg::query::text::{self, Style};
 use skolem_kg::query::tuple::Tuple;
 use skolem_kg::query::{Query, formula, sparql};
+use skolem_kg::{Error, Graph};
 
 use super::{open_graph, question_text};
 use crate::failure::in_question;
@@ -77,7 +77,8 @@ enum Form {
 pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let (Some(path), Some(question)) = (&args.graph, &args.question) else {
         if args.graph.is_some() {
-            bail!("a question is missing after the graph (see skolem query --help)");
+            let message = "a question is missing after the graph (see skolem query --help)";
+            return Err(Error::Setting(message.into()).into());
         }
         show_all(out, args.json)?;
         return Ok(ExitCode::SUCCESS);
@@ -90,7 +91,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     } else if let Some(form) = args.to {
         let written = write(&query, &graph, form)?;
         match args.json {
-            true => output::json(out, &written)?,
+            true => output::json(out, &value(form, written))?,
             false => writeln!(out, "{written}")?,
         }
     } else {
@@ -114,6 +115,14 @@ fn write(query: &Query, graph: &Graph, form: Form) -> Result<String> {
     })
 }
 
+/// A written form as JSON; a tuple is JSON already.
+fn value(form: Form, written: String) -> serde_json::Value {
+    match form {
+        Form::Tuple => serde_json::from_str(&written).unwrap_or(written.into()),
+        _ => written.into(),
+    }
+}
+
 fn every_form(out: &mut dyn Write, query: &Query, graph: &Graph, json: bool) -> Result<()> {
     let forms = [
         ("shape", Form::Shape),
@@ -126,7 +135,11 @@ fn every_form(out: &mut dyn Write, query: &Query, graph: &Graph, json: bool) -> 
     if json {
         let all: serde_json::Map<String, serde_json::Value> = forms
             .iter()
-            .map(|(name, form)| (name.replace([' ', '-'], "_"), written(*form).into()))
+            .map(|(name, form)| {
+                // A form that cannot say the question is null.
+                let found = write(query, graph, *form).map(|text| value(*form, text));
+                (name.to_lowercase().replace([' ', '-'], "_"), found.unwrap_or_default())
+            })
             .collect();
         return output::json(out, &all);
     }

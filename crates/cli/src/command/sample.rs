@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use skolem_kg::dataset::{self, Answers, Example, Origin};
 use skolem_kg::query::shape::NAMED;
@@ -112,6 +112,9 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         true => Split::ALL.into_iter().filter(|split| graph.edges_added_by(*split) > 0).collect(),
         false => args.split.clone(),
     };
+    if args.out.is_file() {
+        bail!("{}: is a file, not a folder to write to", args.out.display());
+    }
     std::fs::create_dir_all(&args.out).with_context(|| args.out.display().to_string())?;
     let mut rows = Vec::new();
     for split in splits {
@@ -121,10 +124,12 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         true => output::json(out, &rows)?,
         false => print(out, &rows)?,
     }
+    // What was drawn comes before the notes about it, also where both go to one place.
+    out.flush()?;
     for row in rows.iter().filter(|row| row.wanted.is_some_and(|wanted| row.outcome.drawn < wanted))
     {
         eprintln!(
-            "note: the graph has no more than {} of the {} {} queries wanted for {}",
+            "note: found only {} of the {} {} queries wanted for {}",
             row.outcome.drawn,
             row.wanted.unwrap_or(0),
             row.shape,

@@ -31,6 +31,9 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     if args.verify {
         graph.verify()?;
     }
+    // Names that cannot be read would be shown as numbers.
+    graph.entities()?;
+    graph.relations()?;
     let stats = Stats::of(&graph)?;
     match args.json {
         true => output::json(out, &Named::of(&graph, &stats))?,

@@ -128,7 +128,7 @@ fn wrong_questions_are_refused() {
         ask(nothing).fails(3, "1:1: expected an entity, a relation or '(', found the end");
     }
     ask("bordrs(France)").fails(3, "unknown relation 'bordrs' at 1:1 (did you mean 'borders'");
-    ask("borders(South Africa)").fails(3, "unknown entity 'South' at 1:9");
+    ask("borders(South Africa)").fails(3, "a name with spaces needs quotes: \"South Africa\"");
     ask("\"").fails(3, "1:1: a quote without its end");
     ask("?T : borders(France, ?T").fails(3, "1:24: expected ')', found the end");
     ask("?T : borders(France, ?Z)").fails(3, "?Z is neither the target nor quantified");

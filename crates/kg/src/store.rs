@@ -261,7 +261,10 @@ impl AtomicFile {
             use std::os::unix::fs::PermissionsExt;
             builder.permissions(std::fs::Permissions::from_mode(0o666));
         }
-        let temporary = builder.tempfile_in(folder_of(path)).map_err(Error::io(path))?;
+        // The kind alone: the message would speak of the temporary file.
+        let temporary = builder
+            .tempfile_in(folder_of(path))
+            .map_err(|error| Error::io(path)(error.kind().into()))?;
         Ok(AtomicFile { out: BufWriter::with_capacity(1 << 20, temporary), path: path.to_owned() })
     }
 

@@ -117,6 +117,10 @@ impl<'a> Vocab<'a> {
         let mut best: Vec<(f64, u32)> = Vec::new();
         for number in 0..self.len() as u32 {
             let name = self.name(number);
+            // An inverse that has no name of its own says nothing that its relation does not.
+            if self.kind == Kind::Relation && name.starts_with('^') {
+                continue;
+            }
             let spellings = [Some(name), self.label(number), self.prefixes.local(name)];
             let likeness = spellings.into_iter().flatten().map(|spelling| alike(&wanted, spelling));
             let Some(likeness) = likeness.max_by(f64::total_cmp).filter(|&likeness| likeness > 0.4)

@@ -52,7 +52,7 @@ pub struct Args {
     count: Option<usize>,
 
     /// Leave out valid and test queries with more hard answers than this
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = at_least_one)]
     most_hard: usize,
 
     /// Same seed, same queries
@@ -89,6 +89,10 @@ impl Format {
             Format::Pickle => format!("{split}-queries.pkl"),
         }
     }
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "a number from 1 on".into())
 }
 
 /// How many queries of a shape valid and test get, as in the published sets.

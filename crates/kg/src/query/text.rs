@@ -107,7 +107,12 @@ impl Parser<'_> {
         if inverse {
             return Err(self.lexer.unexpected("'(' after a relation"));
         }
-        Ok(Query::Anchor(self.names.entity(&name).map_err(|error| error.at(place))?))
+        let entity = self.names.entity(&name).map_err(|error| match self.lexer.peek() {
+            // The likelier mistake: half of a name that has a space in it.
+            Some(Token::Name(_)) => self.lexer.unexpected("an operator or ')'"),
+            _ => error.at(place),
+        })?;
+        Ok(Query::Anchor(entity))
     }
 
     fn closed(&mut self, depth: usize) -> Result<Query> {
@@ -191,7 +196,11 @@ mod tests {
         assert_eq!(error("r0(e1"), "1:6: expected ')', found the end");
         assert_eq!(error("r0(x1)"), "unknown entity 'x1' at 1:4");
         assert_eq!(error("r0(e1) &\n  q(e2)"), "unknown relation 'q' at 2:3");
-        assert_eq!(error("r0(New York)"), "unknown entity 'New' at 1:4");
+        assert_eq!(
+            error("r0(New York)"),
+            "1:8: expected an operator or ')', found 'York' \
+             (a name with spaces needs quotes: \"New York\")"
+        );
         assert_eq!(
             error("r0(e1 e2)"),
             "1:7: expected ')', found 'e2' (a name with spaces needs quotes: \"e1 e2\")"

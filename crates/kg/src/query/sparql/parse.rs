@@ -96,12 +96,28 @@ fn syntax(message: &str) -> Error {
         Some((place, what))
     });
     let (place, what) = place.unwrap_or((Place { line: 1, column: 1 }, message));
-    // The list of everything that could stand here is long and no help beyond its start.
-    let what = match what.char_indices().nth(200) {
-        Some((end, _)) => format!("{} …", &what[..end]),
-        None => what.to_owned(),
-    };
-    Error::Syntax { place, message: format!("SPARQL: {what}") }
+    Error::Syntax { place, message: format!("SPARQL: {}", explain(what)) }
+}
+
+/// The parser lists everything that could stand at a place, down to single letters; of that, the
+/// few words that help.
+fn explain(message: &str) -> String {
+    if message.contains("IRI parsing failed") {
+        return "this is no IRI (a space in a name is written %20, or _ as in :South_Africa)"
+            .into();
+    }
+    let Some(expected) = message.strip_prefix("expected ") else { return message.to_owned() };
+    let words: Vec<&str> = expected
+        .trim_start_matches("one of ")
+        .split(", ")
+        .map(|word| word.trim_matches('"'))
+        .filter(|word| word.len() > 1 && word.chars().all(|sign| sign.is_ascii_alphabetic()))
+        .take(6)
+        .collect();
+    match words.is_empty() {
+        true => "something is missing or wrong here".into(),
+        false => format!("something is missing or wrong here (perhaps {})", words.join(", ")),
+    }
 }
 
 /// Refuses brackets nested too deep, not counting those in strings, IRIs and comments.
@@ -212,7 +228,7 @@ mod tests {
             ("SELECT ?t { ?t :r0 ?v }", "no anchor"),
             ("SELECT ?t { :e0 :r0 ?t . :e1 :r0 ?v }", "two sinks"),
             ("SELECT ?t { :e0 :q ?t }", "unknown relation 'q' at 1:18"),
-            ("SELECT ?t { :e0 :r0 ", "1:21: SPARQL: expected"),
+            ("SELECT ?t { :e0 :r0 ", "1:21: SPARQL: something is missing or wrong here"),
         ] {
             assert!(set(sparql).contains(reason), "{sparql}: {}", set(sparql));
         }

@@ -15,7 +15,7 @@ mod unpack;
 pub mod vocab;
 
 pub use error::{Error, Kind, Place, Result};
-pub use graph::{Counted, Edges, Graph, GraphBuilder, RelationStats, Stats};
+pub use graph::{Batch, Counted, Edges, Graph, GraphBuilder, RelationStats, Stats};
 pub use id::{Entity, Relation};
 pub use query::{Names, Query, Question, Shape};
 pub use split::Split;

@@ -3,12 +3,13 @@
 mod builder;
 mod edges;
 mod holdout;
+mod interner;
 mod stats;
 
 use std::path::Path;
 use std::sync::OnceLock;
 
-pub use builder::{Counted, GraphBuilder};
+pub use builder::{Batch, Counted, GraphBuilder};
 pub use edges::Edges;
 pub use stats::{RelationStats, Stats};
 

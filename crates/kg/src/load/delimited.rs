@@ -12,7 +12,7 @@ use super::lines::{Fault, Line, Lines, text};
 use super::options::{Format, Options};
 use super::report::Report;
 use crate::error::Result;
-use crate::graph::GraphBuilder;
+use crate::graph::{Batch, GraphBuilder};
 use crate::split::Split;
 use crate::unpack::size;
 
@@ -36,6 +36,7 @@ pub(super) fn read(
     let mut lines = Lines::new(input);
     let mut report = Report::default();
     let mut first = true;
+    let mut batch = Batch::default();
     loop {
         let line = lines.number() + 1;
         let (count, last) = match format {
@@ -54,8 +55,11 @@ pub(super) fn read(
                 let header = std::mem::take(&mut first) && is_header(&names);
                 if !header {
                     let [head, relation, tail] = &names;
-                    builder.edge_named(split, head, relation, tail)?;
+                    batch.push(head, relation, tail);
                     report.edges += 1;
+                    if batch.is_full() {
+                        builder.edges_named(split, &mut batch)?;
+                    }
                 }
             }
             Err(fault) => report.bad(options, fault.in_file(path, line, bytes))?,
@@ -64,6 +68,7 @@ pub(super) fn read(
             (0..count).try_for_each(|_| lines.next().map(drop))?;
         }
     }
+    builder.edges_named(split, &mut batch)?;
     Ok(report)
 }
 

@@ -5,7 +5,7 @@
 //! | [`text`] | set logic, our own compact form |
 //! | [`formula`] | first-order logic |
 //! | [`sparql`] | SPARQL 1.1, the part that set logic can say |
-//! | [`tuple`] | nested tuples, as in KGReasoning's files |
+//! | [`mod@tuple`] | nested tuples, as in KGReasoning's files |
 //! | [`shape`] | names and patterns of questions without their anchors and relations |
 //! | [`skolem`] | the paper's three forms of a query, to read beside it |
 //! | [`rewrite`] | laws: canonical form, De Morgan, disjunctive normal form |

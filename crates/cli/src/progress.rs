@@ -22,6 +22,14 @@ pub fn counter(what: &str) -> ProgressBar {
     counter
 }
 
+/// A sign of life during a step that cannot say how far it is.
+pub fn waiting(what: &str) -> ProgressBar {
+    let waiting = ProgressBar::new_spinner().with_message(what.to_owned());
+    waiting.set_style(style("{spinner} {msg} {elapsed}"));
+    waiting.enable_steady_tick(Duration::from_millis(120));
+    waiting
+}
+
 fn bar(total: u64, what: &str, template: &str) -> ProgressBar {
     let bar = ProgressBar::new(total).with_message(what.to_owned());
     bar.set_style(style(template));

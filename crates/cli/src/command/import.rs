@@ -83,6 +83,7 @@ struct Summary {
     bad_lines: u64,
     first_bad: Option<String>,
     labels: u64,
+    labels_unused: u64,
     fingerprint: String,
     seconds: f64,
 }
@@ -104,8 +105,10 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     if let Some((valid, test)) = args.holdout {
         builder.hold_out(valid, test, args.seed)?;
     }
+    let waiting = progress::waiting("sorting and writing");
     let (graph, counted) = builder.finish()?;
     graph.write(&args.out)?;
+    waiting.finish_and_clear();
     let summary = Summary {
         graph: args.out.clone(),
         entities: graph.entity_count(),
@@ -116,6 +119,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         bad_lines: report.bad_lines,
         first_bad: report.first_bad,
         labels: report.labels,
+        labels_unused: report.labels_unused,
         fingerprint: format!("{:016x}", graph.fingerprint()),
         seconds: start.elapsed().as_secs_f64(),
     };
@@ -188,6 +192,10 @@ fn print(out: &mut dyn Write, summary: &Summary) -> Result<()> {
     if summary.literals_skipped > 0 {
         let literals = count(summary.literals_skipped as usize, "literal");
         writeln!(out, "{literals} left out (keep them with --literals)")?;
+    }
+    if summary.labels_unused > 0 {
+        let labels = count(summary.labels_unused as usize, "label");
+        writeln!(out, "{labels} left out: no edge read before mentions what they name")?;
     }
     if summary.bad_lines > 0 {
         let first = summary.first_bad.as_deref().unwrap_or_default();

@@ -9,6 +9,7 @@ use skolem_kg::{Entity, Graph, Names, Relation, Split, Stats};
 
 use super::open_graph;
 use crate::output::{self, grouped, percent, table};
+use crate::progress;
 
 /// Show what a graph is made of
 #[derive(clap::Args)]
@@ -34,7 +35,9 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     // Names that cannot be read would be shown as numbers.
     graph.entities()?;
     graph.relations()?;
+    let waiting = progress::waiting("counting");
     let stats = Stats::of(&graph)?;
+    waiting.finish_and_clear();
     match args.json {
         true => output::json(out, &Named::of(&graph, &stats))?,
         false => print(out, &graph, &stats)?,

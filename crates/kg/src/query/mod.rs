@@ -96,6 +96,12 @@ impl Query {
         }
     }
 
+    /// How many bound variables it has: one for each relation followed from more than an entity.
+    pub fn variable_count(&self) -> usize {
+        let bound = |term: &&&Query| matches!(term, Query::Follow(_, inner) if !matches!(**inner, Query::Anchor(_)));
+        self.terms().iter().filter(bound).count()
+    }
+
     /// Whether there is a complement in it.
     pub fn has_negation(&self) -> bool {
         self.terms().iter().any(|term| matches!(term, Query::Not(_)))
@@ -124,6 +130,26 @@ impl Query {
             true => Err(too_deep("the question")),
             false => Ok(self),
         }
+    }
+}
+
+/// Names bound variables from the anchors outwards, as the paper does: V, W, X, …
+#[derive(Default)]
+pub(crate) struct Variables(usize);
+
+impl Variables {
+    /// The name of the variable that a set stands for; those inside the set come before it.
+    pub fn before(&mut self, set: &Query) -> String {
+        let at = self.0 + set.variable_count();
+        match ["V", "W", "X", "Y", "Z"].get(at) {
+            Some(letter) => (*letter).to_owned(),
+            None => format!("V{at}"),
+        }
+    }
+
+    /// The variable just named is in use.
+    pub fn used(&mut self) {
+        self.0 += 1;
     }
 }
 

@@ -3,7 +3,7 @@
 //! These are for reading beside the paper, whose first-order form of `pni` leaves the negated
 //! variable quantified outside; [`super::formula::print`] writes what is meant in full.
 
-use super::{Names, Query};
+use super::{Names, Query, Variables};
 
 /// A query as the paper's table of query forms writes it.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
@@ -19,11 +19,12 @@ pub struct Forms {
 impl Forms {
     /// All three forms of a query.
     pub fn of(query: &Query, names: &dyn Names) -> Forms {
-        let mut first_order = Writer { names, variables: Some(Vec::new()) };
+        let variables = Some(Variables::default());
+        let mut first_order = Writer { names, variables, bound: Vec::new() };
         let body = first_order.literals(query, "T");
-        let mut bound = first_order.variables.take().unwrap_or_default();
+        let mut bound = first_order.bound;
         bound.push("T".into());
-        let mut normal = Writer { names, variables: None };
+        let mut normal = Writer { names, variables: None, bound: Vec::new() };
         Forms {
             first_order: format!("∃{}. {body}", bound.join(",")),
             normal_form: normal.literals(query, ""),
@@ -34,8 +35,10 @@ impl Forms {
 
 struct Writer<'a> {
     names: &'a dyn Names,
-    /// The bound variables so far; none when sets stand in their place.
-    variables: Option<Vec<String>>,
+    /// Names for bound variables; none when sets stand in their place.
+    variables: Option<Variables>,
+    /// The bound variables so far.
+    bound: Vec<String>,
 }
 
 impl Writer<'_> {
@@ -76,16 +79,10 @@ impl Writer<'_> {
         let Query::Follow(relation, inner) = query else { return String::new() };
         let name = self.relation(*relation);
         let named = match &mut self.variables {
-            None => None,
-            Some(_) if matches!(**inner, Query::Anchor(_)) => None,
-            Some(variables) => {
-                let fresh = match ["V", "W", "X", "Y", "Z"].get(variables.len()) {
-                    Some(letter) => (*letter).to_owned(),
-                    None => format!("V{}", variables.len()),
-                };
-                variables.push(fresh.clone());
-                Some(fresh)
+            Some(variables) if !matches!(**inner, Query::Anchor(_)) => {
+                Some(variables.before(inner))
             }
+            _ => None,
         };
         let before = match &**inner {
             Query::Anchor(_) => String::new(),
@@ -97,6 +94,10 @@ impl Writer<'_> {
                 }
             }
         };
+        if let (Some(variables), Some(named)) = (&mut self.variables, &named) {
+            variables.used();
+            self.bound.push(named.clone());
+        }
         let from = named.unwrap_or_else(|| self.set(inner, ["∩", "∪"]));
         let to = match self.variables {
             Some(_) => variable.to_owned(),
@@ -152,6 +153,12 @@ mod tests {
                 "∃V,T. p(a,V) ∧ q(V,T)",
                 "p(a,f_p(a)) ∧ q(f_p(a),f_q(f_p(a)))",
                 "f_q(f_p(a))",
+            ),
+            (
+                "r(q(p(a)))",
+                "∃V,W,T. p(a,V) ∧ q(V,W) ∧ r(W,T)",
+                "p(a,f_p(a)) ∧ q(f_p(a),f_q(f_p(a))) ∧ r(f_q(f_p(a)),f_r(f_q(f_p(a))))",
+                "f_r(f_q(f_p(a)))",
             ),
             (
                 "p(a) & q(b) & r(c)",

@@ -2,7 +2,7 @@
 
 use crate::query::lexer::quote;
 use crate::query::text::Style;
-use crate::query::{Names, Query};
+use crate::query::{Names, Query, Variables};
 
 /// Writes a query as a formula.
 ///
@@ -14,14 +14,14 @@ use crate::query::{Names, Query};
 /// # Ok::<(), skolem_kg::Error>(())
 /// ```
 pub fn print(query: &Query, names: &dyn Names, style: Style) -> String {
-    let mut printer = Printer { names, style, variables: 0 };
+    let mut printer = Printer { names, style, variables: Variables::default() };
     format!("?T : {}", printer.scope(query, "?T"))
 }
 
 struct Printer<'a> {
     names: &'a dyn Names,
     style: Style,
-    variables: usize,
+    variables: Variables,
 }
 
 impl Printer<'_> {
@@ -53,9 +53,10 @@ impl Printer<'_> {
                 let from = match &**inner {
                     Query::Anchor(entity) => quote(&self.names.entity_name(*entity)),
                     set => {
-                        let from = self.fresh();
-                        bound.push(from.clone());
+                        let from = format!("?{}", self.variables.before(set));
                         self.conjunction(set, &from, bound, parts);
+                        self.variables.used();
+                        bound.push(from.clone());
                         from
                     }
                 };
@@ -85,15 +86,6 @@ impl Printer<'_> {
                 let text = if bare { text } else { format!("({text})") };
                 parts.push(format!("{}{text}", self.style.not()));
             }
-        }
-    }
-
-    fn fresh(&mut self) -> String {
-        let at = self.variables;
-        self.variables += 1;
-        match ["V", "W", "X", "Y", "Z"].get(at) {
-            Some(letter) => format!("?{letter}"),
-            None => format!("?V{at}"),
         }
     }
 }

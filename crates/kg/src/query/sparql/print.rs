@@ -2,7 +2,7 @@
 
 use super::BASE;
 use crate::error::{Error, Result};
-use crate::query::{Names, Query};
+use crate::query::{Names, Query, Variables};
 
 /// Writes a query as SPARQL. A set that is only a complement cannot be written: a SPARQL variable
 /// must be bound by a triple.
@@ -17,7 +17,12 @@ use crate::query::{Names, Query};
 /// # Ok::<(), skolem_kg::Error>(())
 /// ```
 pub fn print(query: &Query, names: &dyn Names) -> Result<String> {
-    let mut writer = Writer { names, variables: 0, prefixes: Vec::new(), known: names.prefixes() };
+    let mut writer = Writer {
+        names,
+        variables: Variables::default(),
+        prefixes: Vec::new(),
+        known: names.prefixes(),
+    };
     let mut groups = Vec::new();
     for disjunct in query.disjuncts()? {
         if !binds(&disjunct) {
@@ -47,7 +52,7 @@ fn binds(query: &Query) -> bool {
 
 struct Writer<'a> {
     names: &'a dyn Names,
-    variables: usize,
+    variables: Variables,
     /// Prefixes in use.
     prefixes: Vec<(String, String)>,
     known: Vec<(String, String)>,
@@ -66,8 +71,10 @@ impl Writer<'_> {
                         (String::new(), self.term(&self.names.entity_iri(*entity)))
                     }
                     set => {
-                        let from = self.fresh();
-                        (self.set(set, &from) + " ", from)
+                        let from = format!("?{}", self.variables.before(set));
+                        let before = self.set(set, &from) + " ";
+                        self.variables.used();
+                        (before, from)
                     }
                 };
                 let turned = relation.is_inverse();
@@ -89,15 +96,6 @@ impl Writer<'_> {
             },
             // Disjuncts have no unions.
             Query::Or(_) => String::new(),
-        }
-    }
-
-    fn fresh(&mut self) -> String {
-        self.variables += 1;
-        match self.variables {
-            1 => "?V".into(),
-            2 => "?W".into(),
-            further => format!("?V{further}"),
         }
     }
 

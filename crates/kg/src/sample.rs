@@ -350,3 +350,126 @@ fn hops(shape: &Shape) -> Option<usize> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::GraphBuilder;
+    use crate::exact::naive;
+
+    fn graph() -> Graph {
+        let mut builder = GraphBuilder::default();
+        let mut rng = Rng::new(4);
+        for _ in 0..400 {
+            let [head, tail] = [(); 2].map(|()| format!("e{}", rng.below(40)));
+            builder.edge_named(Split::Train, &head, &format!("r{}", rng.below(6)), &tail).unwrap();
+        }
+        builder.hold_out(0.15, 0.15, 2).unwrap();
+        builder.finish().unwrap().0
+    }
+
+    fn drawn(shape: &str, split: Split, count: Option<usize>, seed: u64) -> Vec<Drawn> {
+        let settings =
+            Settings { shape: shape.parse().unwrap(), split, count, most_hard: 12, seed };
+        let mut all = Vec::new();
+        let outcome = sample(&graph(), &settings, |drawn| {
+            all.push(drawn);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(outcome.drawn, all.len());
+        all
+    }
+
+    #[test]
+    fn answers_and_conditions_hold_for_every_kind() {
+        let graph = graph();
+        let shapes =
+            ["2p", "3p", "2i", "3i", "pi", "ip", "2in", "3in", "inp", "pin", "pni", "2u", "up"];
+        let other = ["p(p(p(e) & !p(e))) & p(e)", "p(e) | p(p(e)) | p(e)"];
+        for shape in shapes.into_iter().chain(other) {
+            for split in Split::ALL {
+                let queries = drawn(shape, split, Some(30), 1);
+                assert_eq!(queries.len(), 30, "{shape} {split}");
+                for Drawn { query, easy, hard } in queries {
+                    assert_eq!(
+                        query.shape().to_string(),
+                        shape.parse::<Shape>().unwrap().to_string()
+                    );
+                    let answers = |split| naive::answers(&graph.edges(split).unwrap(), &query);
+                    let (all, known) = (answers(split), split.smaller().map(answers));
+                    let Some(known) = known else {
+                        assert_eq!((easy, hard), (all, vec![]));
+                        continue;
+                    };
+                    assert_eq!(easy, known);
+                    let new: Vec<_> =
+                        all.iter().copied().filter(|answer| !known.contains(answer)).collect();
+                    assert_eq!(hard, new);
+                    assert!((1..=12).contains(&hard.len()));
+                    let taken_back = known.iter().any(|answer| !all.contains(answer));
+                    assert_eq!(taken_back, query.has_negation());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_1p_query_is_found_once() {
+        let graph = graph();
+        let queries = drawn("1p", Split::Train, None, 0);
+        assert_eq!(queries.len(), graph.edges(Split::Train).unwrap().run_count());
+        let distinct: HashSet<_> = queries.iter().map(|drawn| &drawn.query).collect();
+        assert_eq!(distinct.len(), queries.len());
+    }
+
+    #[test]
+    fn no_relation_is_followed_by_its_own_inverse() {
+        for split in [Split::Train, Split::Test] {
+            for Drawn { query, .. } in drawn("3p", split, Some(200), 3) {
+                let relations: Vec<Relation> = query
+                    .terms()
+                    .into_iter()
+                    .filter_map(|term| match term {
+                        Query::Follow(relation, _) => Some(*relation),
+                        _ => None,
+                    })
+                    .collect();
+                assert!(relations.windows(2).all(|pair| pair[0] != pair[1].inverse()));
+            }
+        }
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_queries_whatever_the_threads() {
+        let with = |threads: usize, seed: u64| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| drawn("pin", Split::Test, Some(60), seed))
+        };
+        let one = with(1, 5);
+        assert_eq!(one, with(2, 5));
+        assert_eq!(one, with(7, 5));
+        assert_ne!(one, with(1, 6));
+    }
+
+    #[test]
+    fn what_cannot_be_drawn_is_said() {
+        let settings = |shape: &str, count| Settings {
+            shape: shape.parse().unwrap(),
+            split: Split::Test,
+            count,
+            most_hard: 10,
+            seed: 0,
+        };
+        let error = sample(&graph(), &settings("2p", None), |_| Ok(())).unwrap_err();
+        assert!(error.to_string().contains("how many"), "{error}");
+        let mut builder = GraphBuilder::default();
+        builder.edge_named(Split::Train, "a", "r", "b").unwrap();
+        let unsplit = builder.finish().unwrap().0;
+        let error = sample(&unsplit, &settings("2p", Some(1)), |_| Ok(())).unwrap_err();
+        assert!(error.to_string().contains("--holdout"), "{error}");
+        // A shape of which there is nothing to be had comes to an end.
+        let settings = Settings { split: Split::Train, ..settings("3i", Some(5)) };
+        assert_eq!(sample(&unsplit, &settings, |_| Ok(())).unwrap().drawn, 0);
+    }
+}

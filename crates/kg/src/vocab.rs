@@ -235,3 +235,70 @@ impl<'a> Prefixes<'a> {
         name.contains("://").then(|| name.rsplit(['/', '#']).next().unwrap_or(name))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Entity, Error, Graph, GraphBuilder, Relation, Split};
+
+    fn graph() -> Graph {
+        let mut builder = GraphBuilder::default();
+        builder.prefix("ex", "http://ex.org/");
+        for (head, relation, tail) in [
+            ("http://ex.org/ge", "http://ex.org/borders", "http://ex.org/am"),
+            ("http://ex.org/ga", "http://ex.org/part_of", "http://ex.org/us"),
+            ("plain name", "http://ex.org/part_of", "17"),
+        ] {
+            builder.edge_named(Split::Train, head, relation, tail).unwrap();
+        }
+        let labels = [("ge", "Georgia"), ("ga", "Georgia"), ("am", "Armenia")];
+        for (name, label) in labels {
+            let entity = builder.known_entity(&format!("http://ex.org/{name}")).unwrap();
+            builder.label_entity(entity, label);
+        }
+        builder.finish().unwrap().0
+    }
+
+    #[test]
+    fn things_are_found_by_name_prefix_label_and_number() {
+        let graph = graph();
+        let am = graph.entity("http://ex.org/am").unwrap();
+        for text in ["ex:am", "Armenia", "#1", "1"] {
+            assert_eq!(graph.entity(text).unwrap(), am, "{text}");
+        }
+        // A name goes before a number.
+        assert_eq!(graph.entity("17").unwrap(), Entity(5));
+        assert_eq!(graph.relation("^ex:borders").unwrap(), Relation(1));
+        assert_eq!(graph.relation("ex:borders").unwrap(), Relation(0));
+    }
+
+    #[test]
+    fn an_ambiguous_label_lists_the_candidates() {
+        let error = graph().entity("Georgia").unwrap_err();
+        let Error::Ambiguous { candidates, .. } = &error else { panic!("{error}") };
+        assert_eq!(candidates, &["http://ex.org/ge", "http://ex.org/ga"]);
+    }
+
+    #[test]
+    fn an_unknown_name_gets_the_nearest() {
+        let suggestions = |text: &str| match graph().entity(text).unwrap_err() {
+            Error::Unknown { suggestions, .. } => suggestions,
+            other => panic!("{other}"),
+        };
+        assert_eq!(suggestions("armenai"), ["Armenia"]);
+        assert_eq!(suggestions("plain nam"), ["plain name"]);
+        assert!(suggestions("zzzzzzzz").is_empty());
+        assert!(suggestions(&"x".repeat(100_000)).is_empty());
+        assert!(suggestions("#99").len() <= 3);
+    }
+
+    #[test]
+    fn what_is_displayed_finds_the_thing_again() {
+        let graph = graph();
+        let all = graph.entities().unwrap();
+        for number in 0..all.len() as u32 {
+            assert_eq!(all.find(&all.display(number)).unwrap(), number);
+        }
+        assert_eq!(all.display(0), "ex:ge");
+        assert_eq!(all.display(1), "Armenia");
+    }
+}

@@ -73,3 +73,39 @@ impl Budget {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exact::Answering;
+    use crate::{Entity, GraphBuilder, Query, Split};
+
+    fn outcome(budget: Budget) -> Result<Vec<Entity>> {
+        let mut builder = GraphBuilder::default();
+        builder.edge_named(Split::Train, "a", "r", "b").unwrap();
+        let graph = builder.finish().unwrap().0;
+        let query = Query::parse("!r(a)", &graph).unwrap();
+        Answering::within(graph.edges(Split::Train).unwrap(), budget).answers(&query)
+    }
+
+    fn stop(budget: Budget) -> Stop {
+        match outcome(budget) {
+            Err(Error::Stopped(stop)) => stop,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn time_memory_and_a_wish_to_stop_are_obeyed() {
+        assert_eq!(outcome(Budget::default()).unwrap().len(), 1);
+        let hour = Duration::from_secs(3600);
+        assert!(outcome(Budget::default().time(hour).memory(1)).is_ok());
+        assert_eq!(stop(Budget::default().time(Duration::ZERO)), Stop::Time(Duration::ZERO));
+        assert_eq!(stop(Budget::default().memory(0)), Stop::Memory(0));
+        let cancel = Arc::new(AtomicBool::new(false));
+        let budget = Budget::default().cancelled_by(cancel.clone());
+        assert!(outcome(budget.clone()).is_ok());
+        cancel.store(true, Ordering::Relaxed);
+        assert_eq!(stop(budget), Stop::Cancelled);
+    }
+}

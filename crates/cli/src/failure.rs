@@ -78,12 +78,7 @@ fn code(error: &Error) -> u8 {
 
 /// Shows the line of a question with a mark under the place an error points at.
 fn show_place(text: &str, error: &Error) {
-    let place = match error {
-        Error::Syntax { place, .. } => Some(*place),
-        Error::Unknown { place, .. } | Error::Ambiguous { place, .. } => *place,
-        _ => None,
-    };
-    let Some(Place { line, column }) = place else { return };
+    let Some(Place { line, column }) = error.place() else { return };
     let Some(shown) = text.lines().nth(line - 1) else { return };
     // A long line is shown around the place only.
     let start = column.saturating_sub(60);

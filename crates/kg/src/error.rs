@@ -131,16 +131,20 @@ pub enum Error {
         message: String,
     },
     /// A question that can be read and has no meaning in set logic.
-    #[error("not a valid question: {reason}")]
+    #[error("not a valid question{}: {reason}", at(place))]
     Invalid {
         /// Why.
         reason: crate::query::Invalid,
+        /// Where in the question, as far as that can be told.
+        place: Option<Place>,
     },
     /// Something known, that is not supported here.
-    #[error("{what} is not supported")]
+    #[error("{what} is not supported{}", at(place))]
     Unsupported {
         /// Its name.
         what: String,
+        /// Where in the question, as far as that can be told.
+        place: Option<Place>,
     },
     /// Something larger than what is accepted.
     #[error("{what} exceeds the limit of {limit}")]
@@ -176,10 +180,44 @@ impl Error {
 
     /// The same error, pointing at a place in a question.
     pub fn at(mut self, here: Place) -> Error {
-        if let Error::Unknown { place, .. } | Error::Ambiguous { place, .. } = &mut self {
+        if let Error::Unknown { place, .. }
+        | Error::Ambiguous { place, .. }
+        | Error::Invalid { place, .. }
+        | Error::Unsupported { place, .. } = &mut self
+        {
             *place = Some(here);
         }
         self
+    }
+
+    /// Where in a question this points.
+    pub fn place(&self) -> Option<Place> {
+        match self {
+            Error::Syntax { place, .. } => Some(*place),
+            Error::Unknown { place, .. }
+            | Error::Ambiguous { place, .. }
+            | Error::Invalid { place, .. }
+            | Error::Unsupported { place, .. } => *place,
+            _ => None,
+        }
+    }
+
+    /// The same error, pointing at the variable of a text that it speaks of.
+    pub(crate) fn at_its_variable(self, text: &str) -> Error {
+        let Error::Invalid { reason, .. } = &self else { return self };
+        let in_name = |sign: char| sign.is_alphanumeric() || sign == '_';
+        let found = reason.variable().and_then(|name| {
+            let mut all = text.match_indices(['?', '$']).map(|(at, _)| at).filter(|at| {
+                let after = text[at + 1..].strip_prefix(name);
+                after.is_some_and(|after| !after.starts_with(in_name))
+            });
+            // The way that closes a cycle is not the first one.
+            if matches!(reason, crate::query::Invalid::Cycle(_)) { all.last() } else { all.next() }
+        });
+        match found {
+            Some(offset) => self.at(Place::of(text, offset)),
+            None => self,
+        }
     }
 }
 

@@ -50,6 +50,22 @@ pub enum Invalid {
     NegationJoins(String, String),
 }
 
+impl Invalid {
+    /// The variable that is at fault.
+    pub fn variable(&self) -> Option<&str> {
+        match self {
+            Invalid::Cycle(name)
+            | Invalid::TwoSinks(_, name)
+            | Invalid::NoAnchor(name)
+            | Invalid::NoTarget(name)
+            | Invalid::Unquantified(name)
+            | Invalid::SomeBranches(name)
+            | Invalid::NegationJoins(name, _) => Some(name),
+            Invalid::NegationBindsNothing | Invalid::Ground => None,
+        }
+    }
+}
+
 /// How a complement that joins two variables is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Strictness {
@@ -329,7 +345,7 @@ fn flatten<'a>(part: &'a Part, open: &mut Vec<&'a Part>) {
 }
 
 fn invalid(reason: Invalid) -> Error {
-    Error::Invalid { reason }
+    Error::Invalid { reason, place: None }
 }
 
 #[cfg(test)]
@@ -381,7 +397,7 @@ mod tests {
             ("?T : exists ?V. r0(?V,?T) & r2(?T,?V) & r4(e0,?V)", "cycle"),
             ("?T : exists ?V,?W. r0(?V,?W) & r2(?W,?T) & r4(?V,?T) & r0(e1,?V)", "cycle"),
             ("?T : r0(?T,?T) & r2(e1,?T)", "cycle"),
-            ("?T : exists ?V. r0(e0,?V) & r2(e1,?T)", "two sinks: ?V"),
+            ("?T : exists ?V. r0(e0,?V) & r2(e1,?T)", "at 1:13: two sinks: ?V"),
             ("?T : exists ?V,?W. r0(e0,?T) & r2(?V,?W)", "no anchor"),
             ("?T : exists ?V. r0(?V,?T)", "?V has no anchor"),
             ("?T : exists ?V. r0(e0,?T) & r2(?T,?V)", "?V has no anchor"),

@@ -20,7 +20,8 @@ pub fn parse(text: &str, names: &dyn Names) -> Result<(String, Query)> {
     let mut parser = Parser { lexer: Lexer::new(text)?, names };
     let (target, formula) = parser.question()?;
     parser.lexer.end()?;
-    let query = to_query(&formula, &target, Strictness::Paper)?;
+    let query = to_query(&formula, &target, Strictness::Paper)
+        .map_err(|error| error.at_its_variable(text))?;
     Ok((target, query))
 }
 

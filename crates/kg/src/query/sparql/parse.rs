@@ -33,6 +33,26 @@ pub fn parse(text: &str, names: &dyn Names) -> Result<Question> {
         })?;
         worker.join().unwrap_or_else(|_| Err(unsupported("this SPARQL text")))
     })
+    .map_err(|error| point(error, text))
+}
+
+/// Points an error at the word or variable that it names: the algebra has lost the places.
+fn point(error: Error, text: &str) -> Error {
+    let Error::Unsupported { what, .. } = &error else { return error.at_its_variable(text) };
+    let is_keyword =
+        |word: &&str| word.len() > 1 && word.chars().all(|sign| sign.is_ascii_uppercase());
+    let Some(keyword) = what.split(' ').find(is_keyword) else { return error };
+    // Upper and lower case of ASCII letters have the same length.
+    let folded = text.to_ascii_uppercase();
+    let found = folded.match_indices(keyword).map(|(at, _)| at).find(|at| {
+        let in_word = |sign: char| sign.is_alphanumeric() || "_?$:<".contains(sign);
+        let (before, after) = (&folded[..*at], &folded[at + keyword.len()..]);
+        !before.ends_with(in_word) && !after.starts_with(in_word)
+    });
+    match found {
+        Some(offset) => error.at(Place::of(text, offset)),
+        None => error,
+    }
 }
 
 fn question(text: &str, names: &dyn Names) -> Result<Question> {
@@ -84,7 +104,7 @@ fn question(text: &str, names: &dyn Names) -> Result<Question> {
 }
 
 pub(super) fn unsupported(what: &str) -> Error {
-    Error::Unsupported { what: what.to_owned() }
+    Error::Unsupported { what: what.to_owned(), place: None }
 }
 
 /// The parser's message, which starts with `error at 1:23: `.
@@ -205,7 +225,10 @@ mod tests {
             ("CONSTRUCT { :e0 :r0 ?t } WHERE { :e0 :r0 ?t }", "CONSTRUCT"),
             ("DESCRIBE :e0", "DESCRIBE"),
             ("SELECT ?t FROM <g> { :e0 :r0 ?t }", "FROM"),
-            ("SELECT ?t { :e0 :r0 ?t OPTIONAL { ?t :r2 ?x } }", "OPTIONAL is not supported"),
+            (
+                "SELECT ?t { :e0 :r0 ?t Optional { ?t :r2 ?x } }",
+                "OPTIONAL is not supported at 1:24",
+            ),
             ("SELECT ?t { GRAPH <g> { :e0 :r0 ?t } }", "GRAPH"),
             ("SELECT ?t { SERVICE <g> { :e0 :r0 ?t } }", "SERVICE"),
             ("SELECT ?t { :e0 :r0 ?t BIND(1 AS ?x) }", "BIND"),
@@ -226,7 +249,7 @@ mod tests {
             ("SELECT ?t { :e0 :r0 ?t MINUS { :e0 :r2 ?x } }", "binds nothing"),
             ("SELECT ?t { :e0 :r0 ?v . ?v :r0 ?t . ?v :r2 ?t }", "cycle"),
             ("SELECT ?t { ?t :r0 ?v }", "no anchor"),
-            ("SELECT ?t { :e0 :r0 ?t . :e1 :r0 ?v }", "two sinks"),
+            ("SELECT ?t { :e0 :r0 ?t . :e1 :r0 ?v }", "question at 1:34: two sinks"),
             ("SELECT ?t { :e0 :q ?t }", "unknown relation 'q' at 1:18"),
             ("SELECT ?t { :e0 :r0 ", "1:21: SPARQL: something is missing or wrong here"),
         ] {

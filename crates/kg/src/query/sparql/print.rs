@@ -26,7 +26,8 @@ pub fn print(query: &Query, names: &dyn Names) -> Result<String> {
     let mut groups = Vec::new();
     for disjunct in query.disjuncts()? {
         if !binds(&disjunct) {
-            return Err(Error::Unsupported { what: "a complement by itself in SPARQL".into() });
+            let what = "a complement by itself in SPARQL".into();
+            return Err(Error::Unsupported { what, place: None });
         }
         groups.push(writer.set(&disjunct, "?T"));
     }

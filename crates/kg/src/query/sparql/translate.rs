@@ -128,7 +128,7 @@ impl<'a> Translator<'a> {
         let (outer, own): (Vec<String>, Vec<String>) =
             formula.free().into_iter().partition(|name| shared(name));
         if outer.is_empty() {
-            return Err(Error::Invalid { reason: Invalid::NegationBindsNothing });
+            return Err(Error::Invalid { reason: Invalid::NegationBindsNothing, place: None });
         }
         outer.iter().try_for_each(|name| self.must_bind(name, bound))?;
         Ok(Formula::Exists(own, Box::new(formula)))

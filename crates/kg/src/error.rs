@@ -212,7 +212,11 @@ impl Error {
                 after.is_some_and(|after| !after.starts_with(in_name))
             });
             // The way that closes a cycle is not the first one.
-            if matches!(reason, crate::query::Invalid::Cycle(_)) { all.last() } else { all.next() }
+            if matches!(reason, crate::query::Invalid::Cycle(_)) {
+                all.next_back()
+            } else {
+                all.next()
+            }
         });
         match found {
             Some(offset) => self.at(Place::of(text, offset)),

@@ -160,6 +160,19 @@ mod tests {
                 "p(a,f_p(a)) ∧ q(f_p(a),f_q(f_p(a))) ∧ r(f_q(f_p(a)),f_r(f_q(f_p(a))))",
                 "f_r(f_q(f_p(a)))",
             ),
+            ("p(a) & q(b)", "∃T. p(a,T) ∧ q(b,T)", "p(a,f_p(a)) ∧ q(b,f_q(b))", "f_p(a) ∧ f_q(b)"),
+            (
+                "p(a) & q(b) & !r(c)",
+                "∃T. p(a,T) ∧ q(b,T) ∧ ¬r(c,T)",
+                "p(a,f_p(a)) ∧ q(b,f_q(b)) ∧ ¬r(c,f_r(c))",
+                "f_p(a) ∧ f_q(b) ∧ ¬f_r(c)",
+            ),
+            (
+                "q(p(a)) & !r(b)",
+                "∃V,T. p(a,V) ∧ q(V,T) ∧ ¬r(b,T)",
+                "p(a,f_p(a)) ∧ q(f_p(a),f_q(f_p(a))) ∧ ¬r(b,f_r(b))",
+                "f_q(f_p(a)) ∧ ¬f_r(b)",
+            ),
             (
                 "p(a) & q(b) & r(c)",
                 "∃T. p(a,T) ∧ q(b,T) ∧ r(c,T)",

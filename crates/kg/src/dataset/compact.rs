@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::code::{Bytes, put_example};
 use super::input::{failed, open_unpacked};
-use super::{Example, ExampleWriter, Origin, check};
+use super::{Example, ExampleWriter, Origin, check, until_failed};
 use crate::error::{Error, Result};
 use crate::split::Split;
 use crate::store::{AtomicFile, number32, number64};
@@ -154,12 +154,7 @@ impl<R: Read> Iterator for Reader<R> {
     type Item = Result<Example>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.done {
-            return None;
-        }
-        let step = self.step();
-        self.done = !matches!(step, Ok(Some(_)));
-        step.transpose()
+        until_failed(self, |reader| &mut reader.done, Self::step)
     }
 }
 

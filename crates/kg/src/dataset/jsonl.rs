@@ -18,7 +18,7 @@ use flate2::{Compression, write::GzEncoder};
 use serde::{Deserialize, Serialize};
 
 use super::input::{failed, open_unpacked};
-use super::{Answers, Example, ExampleWriter, check, query_of};
+use super::{Answers, Example, ExampleWriter, check, query_of, until_failed};
 use crate::error::{Error, Place, Result};
 use crate::id::Entity;
 use crate::query::tuple::Tuple;
@@ -143,12 +143,7 @@ impl<R: BufRead> Iterator for Reader<R> {
     type Item = Result<Example>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.done {
-            return None;
-        }
-        let step = self.step();
-        self.done = !matches!(step, Ok(Some(_)));
-        step.transpose()
+        until_failed(self, |reader| &mut reader.done, Self::step)
     }
 }
 

@@ -143,6 +143,20 @@ pub fn create(path: &Path, origin: Origin) -> Result<Box<dyn ExampleWriter>> {
     })
 }
 
+/// The next example of a reader that ends at its first error, since nothing after it can be trusted.
+fn until_failed<R>(
+    reader: &mut R,
+    done: fn(&mut R) -> &mut bool,
+    step: fn(&mut R) -> Result<Option<Example>>,
+) -> Option<Result<Example>> {
+    if *done(reader) {
+        return None;
+    }
+    let next = step(reader);
+    *done(reader) = !matches!(next, Ok(Some(_)));
+    next.transpose()
+}
+
 /// Refuses what a reader would refuse, before it is in a file.
 fn check(example: &Example) -> Result<()> {
     check_query(&example.query)?;

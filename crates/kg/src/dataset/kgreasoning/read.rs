@@ -10,7 +10,7 @@ use super::Names;
 use super::walk::Walk;
 use crate::dataset::code::put_query;
 use crate::dataset::pickle::Value;
-use crate::dataset::{Answers, Example};
+use crate::dataset::{Answers, Example, until_failed};
 use crate::error::{Error, Result};
 use crate::query::{Query, Shape};
 
@@ -168,12 +168,7 @@ impl Iterator for Reader {
     type Item = Result<Example>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.done {
-            return None;
-        }
-        let step = self.step();
-        self.done = !matches!(step, Ok(Some(_)));
-        step.transpose()
+        until_failed(self, |reader| &mut reader.done, Self::step)
     }
 }
 

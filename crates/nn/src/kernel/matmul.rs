@@ -1,0 +1,180 @@
+//! Matrix products, on the `gemm` crate.
+//!
+//! The result is cut into tiles by its size alone, and each tile is computed by one thread: the same
+//! numbers whatever the number of threads.
+
+use rayon::prelude::*;
+
+use crate::Real;
+
+/// Rows and columns of a tile.
+const TILE: (usize, usize) = (256, 800);
+
+/// A matrix to read: `rows` × `columns` numbers; element (i, j) is at `i · row_step + j · column_step`.
+#[derive(Clone, Copy)]
+pub struct View<'a, F> {
+    data: &'a [F],
+    rows: usize,
+    columns: usize,
+    row_step: usize,
+    column_step: usize,
+}
+
+impl<'a, F> View<'a, F> {
+    /// A matrix stored row after row.
+    pub fn new(data: &'a [F], columns: usize) -> Self {
+        let rows = data.len().checked_div(columns).unwrap_or(0);
+        View { data, rows, columns, row_step: columns, column_step: 1 }
+    }
+
+    /// Some columns of it.
+    pub fn columns(self, from: usize, to: usize) -> Self {
+        assert!(from <= to && to <= self.columns);
+        let start = (from * self.column_step).min(self.data.len());
+        View { data: &self.data[start..], columns: to - from, ..self }
+    }
+
+    /// The same matrix with rows and columns exchanged.
+    pub fn transposed(self) -> Self {
+        View {
+            rows: self.columns,
+            columns: self.rows,
+            row_step: self.column_step,
+            column_step: self.row_step,
+            ..self
+        }
+    }
+}
+
+/// A tile of the result: a place that one thread alone writes.
+struct Tile<F>(*mut F);
+#[allow(unsafe_code)]
+// SAFETY: tiles do not overlap, and the threads end before the borrow of the result does.
+unsafe impl<F: Send> Send for Tile<F> {}
+
+/// out = a · b, or out += a · b. `out` has rows of `step` numbers, of which the product takes the first.
+#[allow(unsafe_code)]
+pub fn matmul<F: Real>(out: &mut [F], step: usize, a: View<'_, F>, b: View<'_, F>, accumulate: bool) {
+    let (m, n, k) = (a.rows, b.columns, a.columns);
+    assert_eq!(k, b.rows, "inner sizes differ");
+    if m == 0 || n == 0 {
+        return;
+    }
+    assert!(n <= step && (m - 1) * step + n <= out.len(), "the result does not fit");
+    if k == 0 {
+        if !accumulate {
+            out.chunks_mut(step).take(m).for_each(|row| row[..n].fill(F::zero()));
+        }
+        return;
+    }
+    let reaches = |view: &View<'_, F>| (view.rows - 1) * view.row_step + (view.columns - 1) * view.column_step;
+    assert!(reaches(&a) < a.data.len() && reaches(&b) < b.data.len(), "an operand is too short");
+    let mut tiles = Vec::new();
+    for row in (0..m).step_by(TILE.0) {
+        for column in (0..n).step_by(TILE.1) {
+            // SAFETY: within `out`, as asserted above.
+            let start = unsafe { out.as_mut_ptr().add(row * step + column) };
+            tiles.push((row, column, Tile(start)));
+        }
+    }
+    tiles.into_par_iter().with_max_len(1).for_each(|(row, column, tile)| {
+        let tile: Tile<F> = tile;
+        // SAFETY: the tile is within `out` and nobody else's; rows and columns of the operands are
+        // within their slices, as asserted above.
+        unsafe {
+            gemm::gemm(
+                TILE.0.min(m - row),
+                TILE.1.min(n - column),
+                k,
+                tile.0,
+                1,
+                step as isize,
+                accumulate,
+                a.data.as_ptr().add(row * a.row_step),
+                a.column_step as isize,
+                a.row_step as isize,
+                b.data.as_ptr().add(column * b.column_step),
+                b.column_step as isize,
+                b.row_step as isize,
+                F::one(),
+                F::one(),
+                false,
+                false,
+                false,
+                gemm::Parallelism::None,
+            );
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::tests::numbers;
+
+    fn plain(a: View<'_, f32>, b: View<'_, f32>) -> Vec<f64> {
+        let at = |view: &View<'_, f32>, i: usize, j: usize| {
+            f64::from(view.data[i * view.row_step + j * view.column_step])
+        };
+        let mut out = Vec::new();
+        for i in 0..a.rows {
+            for j in 0..b.columns {
+                out.push((0..a.columns).map(|k| at(&a, i, k) * at(&b, k, j)).sum());
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn products_are_those_of_the_definition() {
+        for (m, n, k) in [(1, 1, 1), (3, 5, 7), (300, 20, 9), (5, 900, 3), (2, 3, 0), (0, 4, 4)] {
+            let (a, b) = (numbers(m * k, 1), numbers(n * k, 2));
+            let cases = [
+                (View::new(&a, k), View::new(&b, k).transposed()),
+                (View::new(&a, m).transposed(), View::new(&b, n)),
+            ];
+            for (a, b) in cases {
+                if k == 0 || m == 0 {
+                    continue;
+                }
+                let mut out = vec![1.0f32; m * n];
+                matmul(&mut out, n, a, b, true);
+                for (found, exact) in out.iter().zip(plain(a, b)) {
+                    assert!((f64::from(*found) - exact - 1.0).abs() < 1e-4);
+                }
+                matmul(&mut out, n, a, b, false);
+                for (found, exact) in out.iter().zip(plain(a, b)) {
+                    assert!((f64::from(*found) - exact).abs() < 1e-4);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn columns_can_be_left_out() {
+        let (a, w) = (numbers(6 * 4, 1), numbers(5 * 10, 2));
+        let part = View::new(&w, 10).columns(2, 6).transposed();
+        let mut out = vec![0.0; 6 * 8];
+        matmul(&mut out, 8, View::new(&a, 4), part, false);
+        let exact = plain(View::new(&a, 4), part);
+        for row in 0..6 {
+            for column in 0..5 {
+                assert!((f64::from(out[row * 8 + column]) - exact[row * 5 + column]).abs() < 1e-5);
+            }
+            assert_eq!(out[row * 8 + 5..][..3], [0.0; 3]);
+        }
+    }
+
+    #[test]
+    fn threads_do_not_change_a_bit() {
+        let (a, b) = (numbers(700 * 300, 1), numbers(900 * 300, 2));
+        let run = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let mut out = vec![0.0f32; 700 * 900];
+            let product = || matmul(&mut out, 900, View::new(&a, 300), View::new(&b, 300).transposed(), false);
+            pool.install(product);
+            out
+        };
+        assert!(run(1) == run(2) && run(1) == run(5));
+    }
+}

@@ -1,0 +1,158 @@
+//! What a query's scores cost: its answers should score high, other entities low.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::Real;
+
+/// Which loss.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Loss {
+    /// The paper's: ½(−mean log σ(s₊) − mean log σ(−s₋)).
+    Sigmoid,
+    /// −mean over positives of log(e^s₊ / (e^s₊ + Σ e^s₋)).
+    Softmax,
+}
+
+impl Loss {
+    /// All of them.
+    pub const ALL: [Loss; 2] = [Loss::Sigmoid, Loss::Softmax];
+
+    /// `sigmoid` or `softmax`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Loss::Sigmoid => "sigmoid",
+            Loss::Softmax => "softmax",
+        }
+    }
+
+    /// The loss of one query; its scores are replaced by their gradients.
+    ///
+    /// `positive` and the parts of `negative` are scores. A negative of −∞ is left out. `smoothing` takes
+    /// a share of the weight from the positives and gives it to all negatives alike (softmax only).
+    pub fn apply<F: Real>(self, positive: &mut [F], negative: [&mut [F]; 2], smoothing: F) -> F {
+        match self {
+            Loss::Sigmoid => sigmoid(positive, negative),
+            Loss::Softmax => softmax(positive, negative, smoothing),
+        }
+    }
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Loss {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Loss::ALL.into_iter().find(|loss| loss.name() == text);
+        found.ok_or_else(|| format!("unknown loss '{text}' (one of sigmoid, softmax)"))
+    }
+}
+
+fn sigmoid<F: Real>(positive: &mut [F], negative: [&mut [F]; 2]) -> F {
+    let half = F::of(0.5);
+    let mut loss = F::zero();
+    let each = half / F::of(positive.len().max(1) as f64);
+    for s in positive {
+        loss -= each * s.log_sigmoid();
+        *s = -each * (-*s).sigmoid();
+    }
+    let left_out = F::neg_infinity();
+    let count: usize = negative.iter().map(|part| part.iter().filter(|s| **s != left_out).count()).sum();
+    let each = half / F::of(count.max(1) as f64);
+    for s in negative.into_iter().flatten() {
+        if *s == left_out {
+            *s = F::zero();
+            continue;
+        }
+        loss -= each * (-*s).log_sigmoid();
+        *s = each * s.sigmoid();
+    }
+    loss
+}
+
+fn softmax<F: Real>(positive: &mut [F], negative: [&mut [F]; 2], smoothing: F) -> F {
+    let all = positive.iter().chain(negative.iter().flat_map(|part| part.iter()));
+    let most = all.fold(F::neg_infinity(), |most, s| if *s > most || s.is_nan() { *s } else { most });
+    let mut total = F::zero();
+    let (mut left, mut sum) = (0usize, F::zero());
+    for s in negative.iter().flat_map(|part| part.iter()) {
+        total += (*s - most).exponential() * F::of(f64::from(u8::from(*s != F::neg_infinity())));
+        if smoothing > F::zero() && *s != F::neg_infinity() {
+            left += 1;
+            sum += *s;
+        }
+    }
+    let each = F::one() / F::of(positive.len().max(1) as f64);
+    let spread = if left > 0 { smoothing / F::of(left as f64) } else { F::zero() };
+    let smoothing = if left > 0 { smoothing } else { F::zero() };
+    let mut loss = F::zero();
+    // Σ over positives of 1/(e^s₊ + Σ e^s₋): every negative's gradient is a multiple of it.
+    let mut pull = F::zero();
+    for s in positive.iter_mut() {
+        let own = (*s - most).exponential();
+        let whole = own + total;
+        loss += each * (whole.ln() + most - (F::one() - smoothing) * *s - spread * sum);
+        pull += each / whole;
+        *s = each * (own / whole - (F::one() - smoothing));
+    }
+    for s in negative.into_iter().flatten() {
+        let kept = *s != F::neg_infinity();
+        let gradient = pull * (*s - most).exponential() - spread;
+        *s = if kept { gradient } else { F::zero() };
+    }
+    loss
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::{between, gradient};
+    use super::*;
+
+    #[test]
+    fn gradients() {
+        for (loss, smoothing) in [(Loss::Sigmoid, 0.0), (Loss::Softmax, 0.0), (Loss::Softmax, 0.1)] {
+            let s = between(-3.0, 3.0, 11, 1);
+            let run = |s: &[f64]| {
+                let mut s = s.to_vec();
+                let (positive, rest) = s.split_at_mut(3);
+                let (own, shared) = rest.split_at_mut(5);
+                let value = loss.apply(positive, [own, shared], smoothing);
+                (value, s)
+            };
+            gradient(&s, &run(&s).1, |s| run(s).0);
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_has_no_weight() {
+        for loss in Loss::ALL {
+            let mut with = [0.3, 0.2, f64::NEG_INFINITY, -0.4];
+            let mut without = [0.3, 0.2, -0.4];
+            let value = |s: &mut [f64]| {
+                let (positive, negative) = s.split_at_mut(1);
+                loss.apply(positive, [negative, &mut []], 0.1)
+            };
+            assert!((value(&mut with) - value(&mut without)).abs() < 1e-12);
+            assert_eq!(with[2], 0.0);
+            assert_eq!([with[0], with[1], with[3]], without);
+        }
+    }
+
+    #[test]
+    fn huge_scores_stay_finite_and_nan_is_seen() {
+        for loss in Loss::ALL {
+            let mut s = [-900f32, 800.0, 700.0];
+            let (positive, negative) = s.split_at_mut(1);
+            assert!(loss.apply(positive, [negative, &mut []], 0.0).is_finite());
+            assert!(s.iter().all(|s| s.is_finite()));
+            let mut s = [1.0f32, f32::NAN];
+            let (positive, negative) = s.split_at_mut(1);
+            assert!(loss.apply(positive, [negative, &mut []], 0.0).is_nan());
+        }
+    }
+}

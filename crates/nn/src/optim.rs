@@ -50,9 +50,9 @@ impl Step {
     /// Moves parameters against their gradient.
     pub fn apply<F: Real>(&self, state: State<'_, F>, gradient: &[F]) {
         let Adam { beta1, beta2, epsilon } = self.adam;
-        let [beta1, beta2, step, correct, epsilon] =
-            [beta1, beta2, self.step_size(), self.correction(), epsilon].map(F::of);
-        adam(state.x, state.m, state.v, gradient, beta1, beta2, step, correct, epsilon);
+        let [step, correct, epsilon] = [self.step_size(), self.correction(), epsilon].map(F::of);
+        let (beta, rest) = ([beta1, beta2].map(F::of), [1.0 - beta1, 1.0 - beta2].map(F::of));
+        adam(state.x, state.m, state.v, gradient, beta, rest, step, correct, epsilon);
     }
 
     /// Makes up for the steps since `last`, up to and without this one, that had no gradient.

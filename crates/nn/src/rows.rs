@@ -15,13 +15,16 @@ pub fn each<F: Send>(matrix: &mut [F], width: usize, work: impl Fn(usize, &mut [
     });
 }
 
-/// Does something with every row of two matrices and its number.
+/// Does something with every row of two matrices and its number; the second may be empty.
 pub fn each_two<F: Send, G: Send>(
     first: (&mut [F], usize),
     second: (&mut [G], usize),
     work: impl Fn(usize, &mut [F], &mut [G]) + Sync,
 ) {
     let [width, other] = [first.1.max(1), second.1.max(1)];
+    if second.0.is_empty() {
+        return each(first.0, width, |number, row| work(number, row, &mut []));
+    }
     let first = first.0.par_chunks_mut(CHUNK * width);
     let second = second.0.par_chunks_mut(CHUNK * other);
     first.zip(second).enumerate().for_each(|(chunk, (first, second))| {
@@ -30,6 +33,110 @@ pub fn each_two<F: Send, G: Send>(
             work(chunk * CHUNK + at, first, second);
         }
     });
+}
+
+/// Does something with every `few` rows, and the number of the first.
+pub fn each_few<F: Send>(
+    matrix: &mut [F],
+    width: usize,
+    few: usize,
+    work: impl Fn(usize, &mut [F]) + Sync,
+) {
+    let chunks = matrix.par_chunks_mut(few * width.max(1)).enumerate();
+    chunks.for_each(|(chunk, rows)| work(chunk * few, rows));
+}
+
+/// Does something with every group of rows, given their sizes in rows.
+pub fn each_group<F: Send>(
+    matrix: &mut [F],
+    width: usize,
+    sizes: impl Iterator<Item = usize>,
+    work: impl Fn(usize, &mut [F]) + Sync,
+) {
+    let mut rest = matrix;
+    let mut groups = Vec::new();
+    for size in sizes {
+        let (group, after) = std::mem::take(&mut rest).split_at_mut(size * width);
+        groups.push(group);
+        rest = after;
+    }
+    let tasks = groups.into_par_iter().with_min_len(CHUNK).enumerate();
+    tasks.for_each(|(number, group)| work(number, group));
+}
+
+/// Does something with every group of rows of two matrices, given their sizes in rows.
+pub fn each_group_two<F: Send, G: Send>(
+    first: (&mut [F], usize),
+    second: (&mut [G], usize),
+    sizes: &[usize],
+    work: impl Fn(usize, &mut [F], &mut [G]) + Sync,
+) {
+    let (mut a, mut b) = (first.0, second.0);
+    let mut groups = Vec::new();
+    for size in sizes {
+        let (group, after) = std::mem::take(&mut a).split_at_mut(size * first.1);
+        let (other, rest) = std::mem::take(&mut b).split_at_mut(size * second.1);
+        groups.push((group, other));
+        (a, b) = (after, rest);
+    }
+    let tasks = groups.into_par_iter().with_min_len(CHUNK).enumerate();
+    tasks.for_each(|(number, (group, other))| work(number, group, other));
+}
+
+/// A table of rows with two numbers of the same kind beside each of its numbers, and one per row.
+pub struct Table<'a, F, G> {
+    /// The numbers.
+    pub x: &'a mut [F],
+    /// The first beside them.
+    pub m: &'a mut [F],
+    /// The second beside them.
+    pub v: &'a mut [F],
+    /// The one of each row.
+    pub row: &'a mut [G],
+}
+
+/// Does something with rows of a table: those whose numbers are in `list`, in order, with their place in
+/// it; and if `all` is set with the others too.
+pub fn each_listed<F: Send, G: Send>(
+    table: Table<'_, F, G>,
+    width: usize,
+    list: &[u32],
+    all: bool,
+    work: impl Fn(Option<usize>, Table<'_, F, G>) + Sync,
+) {
+    const ROWS: usize = 32;
+    let step = ROWS * width.max(1);
+    let Table { x, m, v, row } = table;
+    let chunks = x.par_chunks_mut(step).zip(m.par_chunks_mut(step)).zip(v.par_chunks_mut(step));
+    chunks.zip(row.par_chunks_mut(ROWS)).enumerate().for_each(|(chunk, (((x, m), v), row))| {
+        let first = chunk * ROWS;
+        let mut at = list.partition_point(|&listed| (listed as usize) < first);
+        let mut number = 0;
+        while number < row.len() {
+            let next = list.get(at).map(|&listed| listed as usize - first);
+            let place = (next == Some(number)).then_some(at);
+            if place.is_none() && !all {
+                // On to the next one listed, if it is in this chunk.
+                number = next.unwrap_or(usize::MAX);
+                continue;
+            }
+            let here = number * width..(number + 1) * width;
+            let [x, m, v] = [&mut *x, &mut *m, &mut *v].map(|numbers| &mut numbers[here.clone()]);
+            work(place, Table { x, m, v, row: &mut row[number..=number] });
+            at += usize::from(place.is_some());
+            number += 1;
+        }
+    });
+}
+
+/// Does something with parts of a table of one long row.
+pub fn each_part<F: Send>(
+    table: [&mut [F]; 3],
+    part: usize,
+    work: impl Fn(usize, [&mut [F]; 3]) + Sync,
+) {
+    let [x, m, v] = table.map(|numbers| numbers.par_chunks_mut(part));
+    x.zip(m).zip(v).enumerate().for_each(|(at, ((x, m), v))| work(at, [x, m, v]));
 }
 
 /// A buffer of this length, in the memory it has where that is enough; what it holds is stale.
@@ -58,5 +165,26 @@ mod tests {
             b.fill(a[0] + 1);
         });
         assert!(b.iter().enumerate().all(|(at, x)| *x == at / 2 + 1));
+    }
+
+    #[test]
+    fn listed_rows_are_seen_with_their_place() {
+        let list = [0u32, 3, 31, 32, 70, 99];
+        for all in [false, true] {
+            let [mut x, mut m, mut v] = [0, 1, 2].map(|_| vec![0i64; 200]);
+            let mut row = vec![-1i64; 100];
+            let table = Table { x: &mut x, m: &mut m, v: &mut v, row: &mut row };
+            each_listed(table, 2, &list, all, |place, table| {
+                assert_eq!([table.x.len(), table.m.len(), table.v.len(), table.row.len()], [2, 2, 2, 1]);
+                table.x.fill(1);
+                table.row[0] = place.map_or(-2, |place| place as i64);
+            });
+            for number in 0..100 {
+                let place = list.iter().position(|listed| *listed == number as u32);
+                let expected = place.map_or(if all { -2 } else { -1 }, |place| place as i64);
+                assert_eq!(row[number], expected);
+                assert_eq!(x[2 * number], i64::from(all || place.is_some()));
+            }
+        }
     }
 }

@@ -6,15 +6,15 @@ use crate::Real;
 simd! {
     /// Moves `x` by Adam: the moments take in the gradient, then x −= step · m / (√v · correct + ε).
     ///
-    /// `step` is the learning rate over 1 − β₁ᵗ, `correct` is 1/√(1 − β₂ᵗ).
+    /// `rest` is 1 − β, which `f32` cannot tell from a β near 1; `step` is the learning rate over
+    /// 1 − β₁ᵗ, `correct` is 1/√(1 − β₂ᵗ).
     pub fn adam<F: Real>(
         x: &mut [F], m: &mut [F], v: &mut [F], gradient: &[F],
-        beta1: F, beta2: F, step: F, correct: F, epsilon: F,
+        beta: [F; 2], rest: [F; 2], step: F, correct: F, epsilon: F,
     ) {
-        let (rest1, rest2) = (F::one() - beta1, F::one() - beta2);
         for (((x, m), v), g) in x.iter_mut().zip(m).zip(v).zip(gradient) {
-            *m = *m * beta1 + *g * rest1;
-            *v = *v * beta2 + *g * *g * rest2;
+            *m = *m * beta[0] + *g * rest[0];
+            *v = *v * beta[1] + *g * *g * rest[1];
             *x = *x - step * *m / (v.sqrt() * correct + epsilon);
         }
     }
@@ -45,7 +45,7 @@ mod tests {
         let g = numbers(100, 5);
         same_at_every_level(|| {
             let [mut x, mut m, mut v] = [1, 2, 3].map(|seed| numbers(100, seed));
-            adam(&mut x, &mut m, &mut v, &g, 0.9, 0.999, 0.01, 1.5, 1e-8);
+            adam(&mut x, &mut m, &mut v, &g, [0.9, 0.999], [0.1, 0.001], 0.01, 1.5, 1e-8);
             adam_skipped(&mut x, &mut m, &mut v, 0.5, 0.9, 0.1, 1.2, 1e-8);
             [x, m, v].concat()
         });

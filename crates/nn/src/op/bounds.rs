@@ -10,25 +10,14 @@ pub fn widen<F: Real>(y: &mut [F]) {
     }
 }
 
-/// Turns the gradient of [l ‖ u] into that of [l ‖ s], given the result.
-///
-/// s is found again from the result: s = (u − l)/(1 − l). At l = 1 nothing depends on it.
-pub fn widen_backward<F: Real>(gradient: &mut [F], result: &[F]) {
-    let d = result.len() / 2;
-    let (dl, du) = gradient.split_at_mut(d);
-    let (lower, upper) = result.split_at(d);
-    for (((dl, du), l), u) in dl.iter_mut().zip(du).zip(lower).zip(upper) {
-        let room = F::one() - *l;
-        let s = if room > F::zero() { (*u - *l) / room } else { F::zero() };
-        *dl = *dl + *du * (F::one() - s);
-        *du = *du * room;
+/// Turns the gradient of [l ‖ u] into that of [l ‖ s], given [l ‖ s].
+pub fn widen_backward<F: Real>(gradient: &mut [F], y: &[F]) {
+    let (dl, du) = gradient.split_at_mut(y.len() / 2);
+    let (lower, shares) = y.split_at(y.len() / 2);
+    for (((dl, du), l), s) in dl.iter_mut().zip(du).zip(lower).zip(shares) {
+        *dl = *dl + *du * (F::one() - *s);
+        *du = *du * (F::one() - *l);
     }
-}
-
-/// The share s = (u − l)/(1 − l) of a row of bounds, which σ gave.
-pub fn share<F: Real>(l: F, u: F) -> F {
-    let room = F::one() - l;
-    if room > F::zero() { (u - l) / room } else { F::zero() }
 }
 
 /// Where l > u, both become their mean.
@@ -79,7 +68,7 @@ mod tests {
             y
         };
         let mut dy = weights.clone();
-        widen_backward(&mut dy, &run(&y));
+        widen_backward(&mut dy, &y);
         gradient(&y, &dy, |y| dot(&weights, &run(y)));
         let mut dy = weights.clone();
         repair_backward(&mut dy, &y);

@@ -1,0 +1,473 @@
+//! LogicE: a set is a vector of truth values, or of bounds [l ‖ u] on them; set operations are
+//! real-valued logic on them; following a relation is a learnt Skolem function.
+//!
+//! As the paper's published program computes it, which differs from the paper in the 100 of the score.
+
+use skolem_kg::rng::Rng;
+use skolem_nn::kernel::{l1, map};
+use skolem_nn::op::attention::{self, normalise, normalise_backward};
+use skolem_nn::op::projection::{self, Layer, LayerGradient, Network, Relations};
+use skolem_nn::op::tnorm::{self, Rows, TNorm};
+use skolem_nn::op::bounds;
+use skolem_nn::{Real, rows};
+
+use super::{Gradients, Level, Model, Tensor, Weights};
+use crate::program::Program;
+
+/// Entities that are compared with a few sets before the next ones are looked at: they stay in the
+/// cache of one core.
+const BLOCK: usize = 64;
+
+/// The settings of LogicE.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Logic {
+    /// Half the numbers of an entity: d in the paper.
+    pub dim: usize,
+    /// Width of the hidden layers of the Skolem function.
+    pub hidden: usize,
+    /// Number of these layers.
+    pub depth: usize,
+    /// The conjunction.
+    pub tnorm: TNorm,
+    /// Whether a truth value has a lower and an upper bound.
+    pub bounds: bool,
+    /// Whether operands of an intersection have weights.
+    pub attention: bool,
+    /// Whether the Łukasiewicz clamp lets all gradients through.
+    pub transparent: bool,
+    /// The distance at which a score is zero.
+    pub gamma: f64,
+    /// What a distance of 1 costs.
+    pub scale: f64,
+}
+
+impl Default for Logic {
+    fn default() -> Self {
+        Logic {
+            dim: 400,
+            hidden: 1600,
+            depth: 2,
+            tnorm: TNorm::Lukasiewicz,
+            bounds: false,
+            attention: true,
+            transparent: false,
+            gamma: 0.375,
+            scale: 100.0,
+        }
+    }
+}
+
+/// What LogicE remembers of forward.
+#[derive(Default)]
+pub struct Tape<F> {
+    projection: projection::Tape<F>,
+    attention: attention::Tape<F>,
+    /// The vectors of the relations that are followed.
+    relations: Vec<F>,
+    /// What σ gave, where bounds were made of it: it cannot be told from them when l is near 1.
+    shares: Vec<F>,
+    /// Results of intersections before they were clamped or repaired, and the minimum's totals.
+    before: Vec<F>,
+    totals: Vec<F>,
+    /// The weights of operands without attention.
+    ones: Vec<F>,
+}
+
+impl Logic {
+    /// Numbers of attention's result.
+    fn columns(&self) -> usize {
+        if self.bounds { self.dim } else { 2 * self.dim }
+    }
+
+    /// Where the networks are among the dense tensors: those of the Skolem function come first.
+    fn network<'a, F: Real>(&self, weights: &'a Weights<F>) -> Network<'a, F> {
+        let pairs = weights.dense.chunks_exact(2).take(self.depth + 1);
+        let layers = pairs.map(|pair| Layer { weight: &pair[0].data, bias: &pair[1].data }).collect();
+        Network { layers, width: 2 * self.dim }
+    }
+
+    fn attend<'a, F: Real>(&self, weights: &'a Weights<F>) -> Option<attention::Weights<'a, F>> {
+        match &weights.dense[2 * (self.depth + 1)..] {
+            [first, first_bias, second, second_bias] => Some(attention::Weights {
+                first: &first.data,
+                first_bias: &first_bias.data,
+                second: &second.data,
+                second_bias: &second_bias.data,
+            }),
+            _ => None,
+        }
+    }
+
+    /// The parts of a row that have weights of their own: all of it, or with bounds l and u, whose
+    /// weights are the same.
+    fn parts(&self) -> impl Iterator<Item = std::ops::Range<usize>> + use<> {
+        let columns = self.columns();
+        (0..2 * self.dim).step_by(columns).map(move |from| from..from + columns)
+    }
+
+    /// Whether the product has no weights.
+    fn plain_product(&self) -> bool {
+        self.tnorm == TNorm::Product && !self.attention
+    }
+
+    /// One intersection of `k` operands.
+    fn conjunction<F: Real>(&self, x: &[F], a: Rows<'_, F>, k: usize, out: &mut [F], totals: &mut [F]) {
+        let width = 2 * self.dim;
+        for part in self.parts() {
+            let x = Rows { data: &x[part.start..], step: width };
+            let out = &mut out[part.clone()];
+            match self.tnorm {
+                TNorm::Lukasiewicz => tnorm::lukasiewicz(out, x, a, k),
+                TNorm::Product if self.attention => tnorm::weighted_product(out, x, a, k),
+                TNorm::Product => tnorm::product(out, x, k),
+                TNorm::Minimum => tnorm::minimum(out, &mut totals[part], x, a, k),
+            }
+        }
+    }
+
+    /// After the conjunction: its clamp or its repair.
+    fn settle<F: Real>(&self, out: &mut [F]) {
+        match self.tnorm {
+            TNorm::Lukasiewicz => bounds::clamp(out),
+            TNorm::Minimum if self.bounds => bounds::repair(out),
+            _ => {}
+        }
+    }
+
+    fn settle_backward<F: Real>(&self, before: &[F], gradient: &mut [F]) {
+        match self.tnorm {
+            TNorm::Lukasiewicz if !self.transparent => {
+                for (gradient, before) in gradient.iter_mut().zip(before) {
+                    let inside = *before >= F::zero() && *before <= F::one();
+                    *gradient = if inside { *gradient } else { F::zero() };
+                }
+            }
+            TNorm::Minimum if self.bounds => bounds::repair_backward(gradient, before),
+            _ => {}
+        }
+    }
+
+    /// Per-dimension logarithm of the width of the bounds: the paper's entropy.
+    pub fn entropies<F: Real>(&self, set: &[F]) -> Vec<F> {
+        let (lower, upper) = set.split_at(self.dim);
+        lower.iter().zip(upper).map(|(l, u)| (*u + F::of(1e-6) - *l).ln()).collect()
+    }
+
+    /// Per-dimension width of the bounds.
+    pub fn intervals<F: Real>(&self, set: &[F]) -> Vec<F> {
+        let (lower, upper) = set.split_at(self.dim);
+        lower.iter().zip(upper).map(|(l, u)| *u - *l).collect()
+    }
+}
+
+fn relations<'a, F>(program: &'a Program, vectors: &'a [F]) -> Relations<'a, F> {
+    Relations {
+        vectors,
+        of_row: &program.relation_of_row,
+        starts: &program.relation_starts,
+        rows: &program.relation_rows,
+    }
+}
+
+impl<F: Real> Model<F> for Logic {
+    type Tape = Tape<F>;
+
+    fn width(&self) -> usize {
+        2 * self.dim
+    }
+
+    fn relation_width(&self) -> usize {
+        self.dim
+    }
+
+    fn weights(&self, entities: usize, relations: usize, rng: &mut Rng) -> Weights<F> {
+        let (d, h) = (self.dim, self.hidden);
+        let mut uniform = |low: f64, high: f64| {
+            low + (high - low) * (rng.next() >> 11) as f64 / (1u64 << 53) as f64
+        };
+        let mut table = Tensor::new("entities", &[entities, 2 * d], || uniform(0.0, 1.0));
+        if self.bounds {
+            // u = l + share·(1 − l)
+            table.data.chunks_exact_mut(2 * d).for_each(bounds::widen);
+        }
+        let range = (self.gamma + 2.0) / d as f64;
+        let vectors = Tensor::new("relations", &[relations, d], || uniform(-range, range));
+        let mut sizes = vec![("projection.first".to_owned(), h, 3 * d)];
+        sizes.extend((1..self.depth).map(|at| (format!("projection.hidden{at}"), h, h)));
+        sizes.push(("projection.last".to_owned(), 2 * d, h));
+        if self.attention {
+            sizes.push(("attention.first".to_owned(), 2 * d, 2 * d));
+            sizes.push(("attention.last".to_owned(), self.columns(), 2 * d));
+        }
+        let mut dense = Vec::new();
+        for (name, out, input) in sizes {
+            let xavier = (6.0 / (input + out) as f64).sqrt();
+            dense.push(Tensor::new(format!("{name}.weight"), &[out, input], || uniform(-xavier, xavier)));
+            let small = 1.0 / (input as f64).sqrt();
+            dense.push(Tensor::new(format!("{name}.bias"), &[out], || uniform(-small, small)));
+        }
+        Weights { entities: table, relations: vectors, dense }
+    }
+
+    fn repair(&self, entity: &mut [F]) {
+        bounds::clamp(entity);
+        if self.bounds {
+            bounds::repair(entity);
+        }
+    }
+
+    fn begin(&self, weights: &Weights<F>, program: &Program, tape: &mut Tape<F>) {
+        tape.relations.clear();
+        for relation in &program.relations {
+            tape.relations.extend_from_slice(weights.relation(relation.0));
+        }
+        self.network(weights).begin(relations(program, &tape.relations), &mut tape.projection);
+        if let Some(attention) = self.attend(weights) {
+            attention.begin(program.operands.len(), &mut tape.attention);
+        }
+        if self.bounds {
+            rows::reuse(&mut tape.shares, program.inputs.len() * 2 * self.dim);
+        }
+        let groups = program.group_starts.len() - 1;
+        rows::reuse(&mut tape.before, groups * 2 * self.dim);
+        if self.tnorm == TNorm::Minimum {
+            rows::reuse(&mut tape.totals, groups * 2 * self.dim);
+        }
+        tape.ones.resize(self.columns(), F::one());
+    }
+
+    fn follow(&self, at: Level<'_, F>, x: &[F], out: &mut [F], tape: &mut Tape<F>) {
+        let network = self.network(at.weights);
+        let first = at.range.start;
+        let relations = relations(at.program, &tape.relations);
+        network.forward(out, at.range, x, relations, &mut tape.projection);
+        let bias = network.layers[self.depth].bias;
+        let width = 2 * self.dim;
+        if !self.bounds {
+            return rows::each(out, width, |_, row| map::add_sigmoid(row, bias));
+        }
+        let shares = &mut tape.shares[first * width..][..out.len()];
+        rows::each_two((out, width), (shares, width), |_, row, shares| {
+            map::add_sigmoid(row, bias);
+            shares.copy_from_slice(row);
+            bounds::widen(row);
+        });
+    }
+
+    fn intersect(&self, at: Level<'_, F>, x: &[F], out: &mut [F], tape: &mut Tape<F>) {
+        let (width, columns) = (2 * self.dim, self.columns());
+        let first = at.range.start;
+        let operands = at.program.operands_of(first).start..at.program.operands_of(at.range.end - 1).end;
+        let attention = self.attend(at.weights);
+        if let Some(attention) = attention {
+            attention.forward(operands.clone(), x, &mut tape.attention);
+            // Groups differ in size, so they are found by their number.
+            let a = &mut tape.attention.a[operands.start * columns..operands.end * columns];
+            let sizes = at.range.clone().map(|group| at.program.operands_of(group).len());
+            rows::each_group(a, columns, sizes, |_, a| {
+                normalise(a, &mut vec![F::zero(); columns], a.len() / columns, columns);
+            });
+        }
+        let Tape { attention: taped, before, totals, ones, .. } = tape;
+        let here = first * width..at.range.end * width;
+        let totals = if totals.is_empty() { &mut [][..] } else { &mut totals[here.clone()] };
+        let totals_width = if totals.is_empty() { 0 } else { width };
+        rows::each_two((&mut before[here], width), (totals, totals_width), |row, before, totals| {
+            let operands = at.program.operands_of(first + row);
+            let x = &x[operands.start * width..operands.end * width];
+            let a = match attention.is_some() {
+                true => Rows { data: &taped.a[operands.start * columns..], step: columns },
+                false => Rows { data: &ones[..], step: 0 },
+            };
+            self.conjunction(x, a, operands.len(), before, totals);
+        });
+        let before = &before[first * width..];
+        rows::each(out, width, |row, out| {
+            out.copy_from_slice(&before[row * width..][..width]);
+            self.settle(out);
+        });
+    }
+
+    fn complement(&self, set: &mut [F]) {
+        if self.bounds {
+            let (lower, upper) = set.split_at_mut(self.dim);
+            for (l, u) in lower.iter_mut().zip(upper) {
+                (*l, *u) = (F::one() - *u, F::one() - *l);
+            }
+        } else {
+            set.iter_mut().for_each(|x| *x = F::one() - *x);
+        }
+    }
+
+    fn begin_backward(&self, weights: &Weights<F>, _: &Program, tape: &mut Tape<F>) {
+        self.network(weights).begin_backward(&mut tape.projection);
+        if let Some(attention) = self.attend(weights) {
+            attention.begin_backward(&mut tape.attention);
+        }
+    }
+
+    fn follow_backward(
+        &self,
+        at: Level<'_, F>,
+        out: &[F],
+        dout: &mut [F],
+        dx: &mut [F],
+        tape: &mut Tape<F>,
+    ) {
+        let width = 2 * self.dim;
+        let here = at.range.start * width..at.range.end * width;
+        let dy = &mut tape.projection.dy[here.clone()];
+        let result = if self.bounds { &tape.shares[here] } else { out };
+        rows::each_two((dy, width), (dout, width), |row, dy, dout| {
+            let result = &result[row * width..][..width];
+            if self.bounds {
+                bounds::widen_backward(dout, result);
+            }
+            map::sigmoid_backward(dout, result);
+            dy.copy_from_slice(dout);
+        });
+        self.network(at.weights).backward(at.range, dx, &mut tape.projection);
+    }
+
+    fn intersect_backward(
+        &self,
+        at: Level<'_, F>,
+        x: &[F],
+        dout: &mut [F],
+        dx: &mut [F],
+        tape: &mut Tape<F>,
+    ) {
+        let (width, columns) = (2 * self.dim, self.columns());
+        let first = at.range.start;
+        let operands = at.program.operands_of(first).start..at.program.operands_of(at.range.end - 1).end;
+        let Tape { attention: taped, before, totals, ones, .. } = tape;
+        rows::each(dout, width, |row, dout| {
+            self.settle_backward(&before[(first + row) * width..][..width], dout);
+        });
+        let attention = self.attend(at.weights);
+        let attention::Tape { a, dz, .. } = &mut *taped;
+        let mut none = Vec::new();
+        let dz = match attention.is_some() {
+            true => &mut dz[operands.start * columns..operands.end * columns],
+            false => rows::reuse(&mut none, operands.len() * columns),
+        };
+        let sizes: Vec<usize> = at.range.clone().map(|group| at.program.operands_of(group).len()).collect();
+        rows::each_group_two((&mut *dx, width), (dz, columns), &sizes, |group, dx, da| {
+            da.fill(F::zero());
+            let rows = at.program.operands_of(first + group);
+            let k = rows.len();
+            let here = (first + group) * width;
+            let (y, dy) = (&before[here..][..width], &dout[group * width..][..width]);
+            let x = &x[rows.start * width..rows.end * width];
+            let weights = match attention.is_some() {
+                true => Rows { data: &a[rows.start * columns..rows.end * columns], step: columns },
+                false => Rows { data: &ones[..], step: 0 },
+            };
+            for operand in 0..k {
+                for part in self.parts() {
+                    let dx = &mut dx[operand * width..][part.clone()];
+                    let da = &mut da[operand * columns..][..columns];
+                    let a = &weights.data[operand * weights.step..][..columns];
+                    let own = &x[operand * width..][part.clone()];
+                    let dy = &dy[part.clone()];
+                    match self.tnorm {
+                        TNorm::Lukasiewicz => tnorm::lukasiewicz_backward(dx, da, dy, own, a),
+                        TNorm::Product if self.plain_product() => {
+                            let x = Rows { data: &x[part.start..], step: width };
+                            tnorm::product_backward(dx, dy, x, k, operand);
+                        }
+                        TNorm::Product => {
+                            tnorm::weighted_product_backward(dx, da, dy, &y[part], own, a);
+                        }
+                        TNorm::Minimum => {
+                            let totals = &totals[here..][part.clone()];
+                            tnorm::minimum_backward(dx, da, dy, &y[part], totals, own, a);
+                        }
+                    }
+                }
+            }
+            if attention.is_some() {
+                normalise_backward(da, &mut vec![F::zero(); columns], weights, k, columns);
+            }
+        });
+        if let Some(attention) = attention {
+            let mut through = vec![F::zero(); dx.len()];
+            attention.backward(operands, &mut through, taped);
+            rows::each(dx, width, |row, dx| map::add(dx, &through[row * width..][..width]));
+        }
+    }
+
+    fn complement_backward(&self, _: &[F], gradient: &mut [F]) {
+        if self.bounds {
+            let (dl, du) = gradient.split_at_mut(self.dim);
+            for (dl, du) in dl.iter_mut().zip(du) {
+                (*dl, *du) = (-*du, -*dl);
+            }
+        } else {
+            gradient.iter_mut().for_each(|x| *x = -*x);
+        }
+    }
+
+    fn finish(
+        &self,
+        weights: &Weights<F>,
+        program: &Program,
+        inputs: &[F],
+        operands: &[F],
+        gradients: &mut Gradients<F>,
+        tape: &mut Tape<F>,
+    ) {
+        let Gradients { relations: dvectors, dense } = gradients;
+        let (projection, attention) = dense.split_at_mut(2 * (self.depth + 1));
+        let layers = projection.chunks_exact_mut(2).filter_map(|pair| match pair {
+            [weight, bias] => Some(LayerGradient { weight, bias }),
+            _ => None,
+        });
+        let relations = relations(program, &tape.relations);
+        let layers = layers.collect();
+        self.network(weights).finish(layers, dvectors, inputs, relations, &mut tape.projection);
+        if let (Some(weights), [first, first_bias, second, second_bias]) =
+            (self.attend(weights), attention)
+        {
+            let gradients = attention::Gradients { first, first_bias, second, second_bias };
+            weights.finish(gradients, operands, &tape.attention);
+        }
+    }
+
+    fn score(&self, set: &[F], entity: &[F]) -> F {
+        let distance = l1::l1(set, entity) / F::of(set.len() as f64);
+        F::of(self.scale) * (F::of(self.gamma) - distance)
+    }
+
+    fn score_backward_set(&self, set: &[F], entity: &[F], dscore: F, dset: &mut [F]) {
+        let c = -dscore * F::of(self.scale / set.len() as f64);
+        l1::add_signs(dset, set, entity, c);
+    }
+
+    fn score_backward_entity(&self, set: &[F], entity: &[F], dscore: F, dentity: &mut [F]) {
+        self.score_backward_set(entity, set, dscore, dentity);
+    }
+
+    fn scores(&self, sets: &[F], entities: &[F], out: &mut [F]) {
+        let width = 2 * self.dim;
+        let columns = entities.len() / width;
+        let (scale, gamma, share) = (F::of(self.scale), F::of(self.gamma), F::of(width as f64));
+        let score = |sum: F| scale * (gamma - sum / share);
+        rows::each_few(out, columns, 4, |first, out| {
+            let sets = &sets[first * width..][..out.len() / columns * width];
+            for from in (0..columns).step_by(BLOCK) {
+                for column in from..(from + BLOCK).min(columns) {
+                    let entity = &entities[column * width..][..width];
+                    if sets.len() == 4 * width {
+                        let sums = l1::l1_four(sets, width, entity);
+                        (0..4).for_each(|row| out[row * columns + column] = score(sums[row]));
+                        continue;
+                    }
+                    for (row, set) in sets.chunks_exact(width).enumerate() {
+                        out[row * columns + column] = score(l1::l1(set, entity));
+                    }
+                }
+            }
+        });
+    }
+}

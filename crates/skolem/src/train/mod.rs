@@ -1,0 +1,4 @@
+//! Learning.
+
+pub mod batch;
+pub mod update;

@@ -2,7 +2,9 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::command::{ask, completions, dataset, demo, find, import, query, sample, stats};
+use crate::command::{
+    ask, completions, dataset, demo, eval, find, import, query, sample, stats, train,
+};
 
 const LONG_ABOUT: &str = "\
 Skolem answers logical questions over knowledge graphs.
@@ -47,6 +49,8 @@ pub enum Command {
     Find(find::Args),
     Ask(ask::Args),
     Query(query::Args),
+    Train(train::Args),
+    Eval(eval::Args),
     Sample(sample::Args),
     Dataset(dataset::Args),
     Completions(completions::Args),

@@ -44,7 +44,12 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         show_place(&asked.text, &asked.error);
     }
     let known = asked.map(|asked| &asked.error).or_else(|| error.downcast_ref::<Error>());
-    ExitCode::from(known.map_or(4, code))
+    match error.downcast_ref::<skolem::Error>() {
+        Some(skolem::Error::Graph(inner)) => ExitCode::from(code(inner)),
+        Some(skolem::Error::Setting(_)) => ExitCode::from(2),
+        Some(skolem::Error::Stopped) => ExitCode::from(130),
+        _ => ExitCode::from(known.map_or(4, code)),
+    }
 }
 
 /// An error and its causes, each said once: some errors already tell their cause.

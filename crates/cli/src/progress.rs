@@ -14,6 +14,11 @@ pub fn items(total: u64, what: &str) -> ProgressBar {
     bar(total, what, "{msg} {wide_bar} {human_pos}/{human_len} {per_sec} {eta}")
 }
 
+/// A bar over a share of something, in parts of 10,000.
+pub fn share() -> ProgressBar {
+    bar(10_000, "", "{bar:30} {percent} % {msg}")
+}
+
 /// A count of things whose number is not known.
 pub fn counter(what: &str) -> ProgressBar {
     let counter = ProgressBar::new_spinner().with_message(what.to_owned());

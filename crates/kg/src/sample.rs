@@ -76,7 +76,7 @@ pub fn sample(
     settings: &Settings,
     mut keep: impl FnMut(Drawn) -> Result<()>,
 ) -> Result<Outcome> {
-    let sampler = Sampler::new(graph, settings)?;
+    let sampler = Sampler::new(graph, settings.clone())?;
     let mut outcome = Outcome::default();
     let is_1p = settings.shape == Shape::Follow(Box::new(Shape::Anchor));
     let Some(count) = settings.count else {
@@ -114,6 +114,46 @@ pub fn sample(
     Ok(outcome)
 }
 
+/// Train queries of one shape by number, for those who want a few at a time and mind no repetition.
+///
+/// A pair of an entity and a relation, `1p`, is uniform over all there are; other shapes are drawn as by
+/// [`sample`].
+pub struct Stream<'a> {
+    sampler: Sampler<'a>,
+    answering: Answering<'a>,
+    is_1p: bool,
+}
+
+impl<'a> Stream<'a> {
+    /// The queries of a shape and a seed.
+    pub fn new(graph: &'a Graph, shape: Shape, seed: u64) -> Result<Stream<'a>> {
+        let is_1p = shape == Shape::Follow(Box::new(Shape::Anchor));
+        let settings =
+            Settings { shape, split: Split::Train, count: None, most_hard: usize::MAX, seed };
+        let sampler = Sampler::new(graph, settings)?;
+        let answering = Answering::new(sampler.big);
+        Ok(Stream { sampler, answering, is_1p })
+    }
+
+    /// The query of a number, unless the attempt came to nothing.
+    pub fn draw(&mut self, number: u64) -> Result<Option<Drawn>> {
+        let Stream { sampler, answering, is_1p } = self;
+        let query = match is_1p {
+            true => {
+                let mut rng = Rng::stream(sampler.settings.seed, sampler.part, number);
+                let run = sampler.big.run_at(rng.below(sampler.big.run_count()));
+                run.map(|(entity, relation)| Query::Anchor(entity).follow(relation))
+            }
+            false => sampler.grow(&number),
+        };
+        let Some(query) = query else { return Ok(None) };
+        match sampler.judge(query, answering, None)? {
+            Attempt::Fit(drawn) => Ok(Some(drawn)),
+            _ => Ok(None),
+        }
+    }
+}
+
 /// How an attempt ended.
 enum Attempt {
     Fit(Drawn),
@@ -144,7 +184,7 @@ impl Outcome {
 }
 
 struct Sampler<'a> {
-    settings: &'a Settings,
+    settings: Settings,
     /// The split itself, and the smaller one.
     big: Edges<'a>,
     small: Option<Edges<'a>>,
@@ -153,7 +193,7 @@ struct Sampler<'a> {
 }
 
 impl<'a> Sampler<'a> {
-    fn new(graph: &'a Graph, settings: &'a Settings) -> Result<Self> {
+    fn new(graph: &'a Graph, settings: Settings) -> Result<Self> {
         let split = settings.split;
         let part = format!("{}\n{}", settings.shape.pattern(), split);
         if graph.entity_count() == 0 {
@@ -450,6 +490,26 @@ mod tests {
         assert_eq!(one, with(2, 5));
         assert_eq!(one, with(7, 5));
         assert_ne!(one, with(1, 6));
+    }
+
+    #[test]
+    fn a_stream_gives_a_query_by_its_number() {
+        let graph = graph();
+        for shape in ["1p", "3p", "pin"] {
+            let stream = || Stream::new(&graph, shape.parse().unwrap(), 3).unwrap();
+            let (mut forwards, mut backwards) = (stream(), stream());
+            let numbers: Vec<u64> = (0..50).collect();
+            let one: Vec<_> = numbers.iter().map(|n| forwards.draw(*n).unwrap()).collect();
+            let mut other: Vec<_> =
+                numbers.iter().rev().map(|n| backwards.draw(*n).unwrap()).collect();
+            other.reverse();
+            assert_eq!(one, other);
+            let drawn: Vec<_> = one.into_iter().flatten().collect();
+            assert!(drawn.len() > 20);
+            for Drawn { query, easy, .. } in drawn {
+                assert_eq!(naive::answers(&graph.edges(Split::Train).unwrap(), &query), easy);
+            }
+        }
     }
 
     #[test]

@@ -4,11 +4,13 @@ pub mod ask;
 pub mod completions;
 pub mod dataset;
 pub mod demo;
+pub mod eval;
 pub mod find;
 pub mod import;
 pub mod query;
 pub mod sample;
 pub mod stats;
+pub mod train;
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -38,6 +40,8 @@ pub fn run(args: Args, out: &mut dyn Write) -> Result<ExitCode> {
         Command::Find(args) => find::run(&args, out),
         Command::Ask(args) => ask::run(&args, out),
         Command::Query(args) => query::run(&args, out),
+        Command::Train(args) => train::run(&args, out),
+        Command::Eval(args) => eval::run(&args, out),
         Command::Sample(args) => sample::run(&args, out),
         Command::Dataset(args) => dataset::run(&args, out),
         Command::Completions(args) => completions::run(&args, out),

@@ -43,6 +43,13 @@ impl<'a> Edges<'a> {
         self.run_relation.len()
     }
 
+    /// The `at`-th of the [`Edges::run_count`] pairs of an entity and a relation that leads somewhere.
+    pub fn run_at(&self, at: usize) -> Option<(Entity, Relation)> {
+        let relation = *self.run_relation.get(at)?;
+        let entity = self.entity_runs.partition_point(|&start| start as usize <= at) - 1;
+        Some((Entity(entity as u32), relation))
+    }
+
     /// Where a relation leads from an entity: sorted, distinct.
     pub fn neighbours(&self, entity: Entity, relation: Relation) -> &'a [Entity] {
         let runs = self.runs(entity);

@@ -1,4 +1,7 @@
-//! Learning.
+//! Learning: batches made in the background, updates, evaluations and checkpoints.
 
 pub mod batch;
+pub mod feed;
+pub mod run;
+pub mod schedule;
 pub mod update;

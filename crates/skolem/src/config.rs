@@ -1,0 +1,462 @@
+//! Every knob, with its default and its limits.
+//!
+//! Settings come in layers: the defaults of a recipe, a TOML file, single `key=value` pairs. A layer may
+//! name some knobs only; a name that does not exist or a value of the wrong type is refused with the name
+//! that was probably meant.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use skolem_kg::Shape;
+use skolem_nn::op::loss::Loss;
+use skolem_nn::op::tnorm::TNorm;
+use skolem_nn::optim::Adam;
+use toml::{Table, Value};
+
+use crate::error::{Error, Result};
+use crate::model::Logic;
+use crate::train::schedule::Schedule;
+use crate::train::update::Rules;
+
+/// All settings of a model and its training.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The model.
+    pub model: ModelConfig,
+    /// How it learns.
+    pub train: TrainConfig,
+    /// The shapes that it learns from, and how often each comes: any number above zero.
+    pub mix: BTreeMap<String, f64>,
+    /// How its progress is measured.
+    pub evaluate: EvaluateConfig,
+    /// When its state is saved.
+    pub save: SaveConfig,
+}
+
+/// `[model]`
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelConfig {
+    /// `logic`.
+    pub kind: String,
+    /// Half the numbers of an entity.
+    pub dim: usize,
+    /// Width of the hidden layers of the Skolem function.
+    pub hidden: usize,
+    /// Number of these layers.
+    pub depth: usize,
+    /// The conjunction: `luk`, `prod` or `min`.
+    pub tnorm: String,
+    /// Whether truth values have a lower and an upper bound.
+    pub bounds: bool,
+    /// Whether the operands of an intersection have learnt weights.
+    pub attention: bool,
+    /// Whether the Łukasiewicz clamp lets all gradients through.
+    pub transparent: bool,
+    /// The distance at which a score is zero.
+    pub gamma: f64,
+    /// What a distance of 1 costs.
+    pub scale: f64,
+}
+
+/// `[train]`
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainConfig {
+    /// Where the other defaults are from: `fast` or `paper`.
+    pub recipe: String,
+    /// Same seed, same result.
+    pub seed: u64,
+    /// Queries in an update.
+    pub batch: usize,
+    /// Whether updates take turns between chains and other shapes (path, other, path), as the paper's
+    /// program does, instead of mixing all shapes.
+    pub turns: bool,
+    /// The learning rate at its highest.
+    pub rate: f64,
+    /// How the rate changes: `constant`, `cosine`, `linear`, or `drops` (a fifth after a half, and again
+    /// after three quarters, each time with fresh moments).
+    pub schedule: String,
+    /// Updates over which the rate rises to its highest.
+    pub warmup: u64,
+    /// The loss: `sigmoid` or `softmax`.
+    pub loss: String,
+    /// Share of the weight of answers that all negatives share (softmax).
+    pub smoothing: f64,
+    /// Answers that each query is shown.
+    pub positives: usize,
+    /// Negatives of each query alone.
+    pub negatives: usize,
+    /// Negatives that all queries of an update share.
+    pub shared: usize,
+    /// Whether answers are kept out of the negatives.
+    pub filtered: bool,
+    /// Whether a query counts 1/√(4 + its answers) instead of 1.
+    pub weighted: bool,
+    /// Gradients of scores below this share of a query's weight count as zero.
+    pub negligible: f64,
+    /// Whether entities that an update does not touch wait for their momentum.
+    pub lazy: bool,
+    /// Adam's β₁.
+    pub beta1: f64,
+    /// Adam's β₂.
+    pub beta2: f64,
+    /// Adam's ε.
+    pub epsilon: f64,
+    /// A loss above this counts as diverged.
+    pub most_loss: f64,
+}
+
+/// `[evaluate]`
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EvaluateConfig {
+    /// How many times during training, the end included; 0 for never.
+    pub times: u64,
+    /// Valid queries of each shape that are ranked.
+    pub queries: usize,
+    /// Stop after this many evaluations without a better MRR; 0 for never.
+    pub patience: u64,
+}
+
+/// `[save]`
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SaveConfig {
+    /// Seconds between two checkpoints.
+    pub seconds: f64,
+}
+
+/// The shapes that queries are trained on, and how often each comes in the published sets.
+const TRAINED: [(&str, f64); 10] = [
+    ("1p", 10.0),
+    ("2p", 10.0),
+    ("3p", 10.0),
+    ("2i", 10.0),
+    ("3i", 10.0),
+    ("2in", 1.0),
+    ("3in", 1.0),
+    ("inp", 1.0),
+    ("pin", 1.0),
+    ("pni", 1.0),
+];
+
+impl Config {
+    /// The names of the recipes.
+    pub const RECIPES: [&str; 2] = ["fast", "paper"];
+
+    /// The defaults of a recipe.
+    pub fn recipe(name: &str) -> Result<Config> {
+        let logic = Logic::default();
+        let paper = Config {
+            model: ModelConfig {
+                kind: "logic".into(),
+                dim: logic.dim,
+                hidden: logic.hidden,
+                depth: logic.depth,
+                tnorm: logic.tnorm.name().into(),
+                bounds: logic.bounds,
+                attention: logic.attention,
+                transparent: logic.transparent,
+                gamma: logic.gamma,
+                scale: logic.scale,
+            },
+            train: TrainConfig {
+                recipe: "paper".into(),
+                seed: 0,
+                batch: 512,
+                turns: true,
+                rate: 1e-4,
+                schedule: "drops".into(),
+                warmup: 0,
+                loss: "sigmoid".into(),
+                smoothing: 0.0,
+                positives: 1,
+                negatives: 128,
+                shared: 0,
+                filtered: false,
+                weighted: true,
+                negligible: 0.0,
+                lazy: false,
+                beta1: 0.9,
+                beta2: 0.999,
+                epsilon: 1e-8,
+                most_loss: 1e4,
+            },
+            mix: TRAINED.map(|(shape, weight)| (shape.to_owned(), weight)).into(),
+            evaluate: EvaluateConfig { times: 20, queries: 100, patience: 0 },
+            save: SaveConfig { seconds: 300.0 },
+        };
+        match name {
+            "paper" => Ok(paper),
+            "fast" => Ok(fast(paper)),
+            other => Err(Error::Setting(format!("unknown recipe '{other}' (one of fast, paper)"))),
+        }
+    }
+
+    /// Puts the layers together: the recipe that they name (or `fast`), the file, the pairs.
+    pub fn layered(file: Option<&Path>, pairs: &[String]) -> Result<Config> {
+        let mut layers = Vec::new();
+        if let Some(path) = file {
+            let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
+            let table = text.parse::<Table>().map_err(|error| Error::corrupt(path, error.to_string()))?;
+            layers.push(table);
+        }
+        for pair in pairs {
+            layers.push(table_of(pair)?);
+        }
+        let named = layers.iter().rev().find_map(|layer| layer.get("train")?.get("recipe")?.as_str());
+        let mut all = Table::try_from(Config::recipe(named.unwrap_or("fast"))?).map_err(internal)?;
+        for layer in layers {
+            // A mix replaces the default one: shapes left out are not trained.
+            if layer.contains_key("mix") && file.is_some() {
+                all.insert("mix".into(), Value::Table(Table::new()));
+            }
+            merge(&mut all, layer, "")?;
+        }
+        let config: Config = all.try_into().map_err(|error: toml::de::Error| Error::Setting(error.message().to_owned()))?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Reads settings that were written whole.
+    pub fn from_toml(text: &str) -> Result<Config, String> {
+        toml::from_str(text).map_err(|error| error.to_string())
+    }
+
+    /// Refuses values that make no sense, before any work is done.
+    pub fn check(&self) -> Result<()> {
+        let Config { model, train, mix, .. } = self;
+        let least = |name: &str, value: usize, least: usize, most: usize| match value {
+            _ if (least..=most).contains(&value) => Ok(()),
+            _ => Err(Error::Setting(format!("{name} = {value} is out of range ({least} to {most})"))),
+        };
+        least("model.dim", model.dim, 1, 1 << 16)?;
+        least("model.hidden", model.hidden, 1, 1 << 16)?;
+        least("model.depth", model.depth, 1, 16)?;
+        least("train.batch", train.batch, 1, 1 << 20)?;
+        least("train.positives", train.positives, 1, 1 << 20)?;
+        least("train.negatives + train.shared", train.negatives.saturating_add(train.shared), 1, 1 << 24)?;
+        let within = |name: &str, value: f64, low: f64, high: f64| match value {
+            _ if value >= low && value <= high => Ok(()),
+            _ => Err(Error::Setting(format!("{name} = {value} is out of range ({low} to {high})"))),
+        };
+        within("model.gamma", model.gamma, 0.0, 1e6)?;
+        within("model.scale", model.scale, 1e-6, 1e6)?;
+        within("train.rate", train.rate, 0.0, 10.0)?;
+        within("train.smoothing", train.smoothing, 0.0, 0.99)?;
+        within("train.negligible", train.negligible, 0.0, 0.1)?;
+        within("train.beta1", train.beta1, 0.0, 0.99999)?;
+        within("train.beta2", train.beta2, 0.0, 0.9999999)?;
+        within("train.epsilon", train.epsilon, 1e-30, 1.0)?;
+        within("train.most_loss", train.most_loss, 1e-3, 1e30)?;
+        within("save.seconds", self.save.seconds, 0.0, 1e9)?;
+        if mix.is_empty() {
+            return Err(Error::Setting("mix names no shape to learn from".into()));
+        }
+        for (shape, weight) in mix {
+            let parsed: Shape = shape.parse()?;
+            within(&format!("mix.{shape}"), *weight, 1e-9, 1e9)?;
+            if parsed == Shape::Anchor {
+                return Err(Error::Setting("mix: the shape 'e' has nothing to learn".into()));
+            }
+        }
+        if model.kind != "logic" {
+            return Err(Error::Setting(format!("unknown model.kind '{}' (logic)", model.kind)));
+        }
+        self.logic()?;
+        self.schedule()?;
+        self.rules().map(drop)
+    }
+
+    /// The model's settings.
+    pub fn logic(&self) -> Result<Logic> {
+        let ModelConfig { dim, hidden, depth, bounds, attention, transparent, gamma, scale, .. } = self.model;
+        let tnorm: TNorm = self.model.tnorm.parse().map_err(|error| Error::Setting(format!("model.tnorm: {error}")))?;
+        Ok(Logic { dim, hidden, depth, tnorm, bounds, attention, transparent, gamma, scale })
+    }
+
+    /// How updates are made.
+    pub fn rules(&self) -> Result<Rules> {
+        let train = &self.train;
+        let loss: Loss = train.loss.parse().map_err(|error| Error::Setting(format!("train.loss: {error}")))?;
+        let adam = Adam { beta1: train.beta1, beta2: train.beta2, epsilon: train.epsilon };
+        Ok(Rules {
+            loss,
+            smoothing: train.smoothing,
+            negligible: train.negligible,
+            adam,
+            lazy: train.lazy,
+            most_loss: train.most_loss,
+        })
+    }
+
+    /// How the learning rate changes.
+    pub fn schedule(&self) -> Result<Schedule> {
+        self.train.schedule.parse().map_err(|error| Error::Setting(format!("train.schedule: {error}")))
+    }
+
+    /// As TOML, every knob.
+    pub fn to_toml(&self) -> Result<String> {
+        toml::to_string(self).map_err(internal)
+    }
+}
+
+/// What `fast` changes.
+fn fast(paper: Config) -> Config {
+    Config {
+        model: ModelConfig { dim: 400, hidden: 800, ..paper.model },
+        train: TrainConfig {
+            recipe: "fast".into(),
+            batch: 512,
+            turns: false,
+            rate: 1e-3,
+            schedule: "cosine".into(),
+            warmup: 100,
+            loss: "softmax".into(),
+            positives: 8,
+            negatives: 0,
+            shared: 1024,
+            filtered: true,
+            weighted: false,
+            negligible: 1e-5,
+            lazy: true,
+            ..paper.train
+        },
+        ..paper
+    }
+}
+
+fn internal(error: impl std::fmt::Display) -> Error {
+    Error::Setting(format!("the settings cannot be written: {error}"))
+}
+
+/// `a.b=value` as nested tables. The value is TOML, or else plain text.
+fn table_of(pair: &str) -> Result<Table> {
+    let Some((key, value)) = pair.split_once('=') else {
+        return Err(Error::Setting(format!("'{pair}' is no setting (as in train.rate=0.001)")));
+    };
+    let (key, text) = (key.trim(), value.trim());
+    let parsed = format!("value = {text}").parse::<Table>().ok().and_then(|mut table| table.remove("value"));
+    let mut value = parsed.unwrap_or_else(|| Value::String(text.to_owned()));
+    for part in key.rsplit('.') {
+        value = Value::Table(Table::from_iter([(part.trim_matches('"').to_owned(), value)]));
+    }
+    match value {
+        Value::Table(table) => Ok(table),
+        _ => Err(Error::Setting(format!("'{pair}' names no knob"))),
+    }
+}
+
+/// Puts a layer over others, refusing names and types that are not there.
+fn merge(all: &mut Table, layer: Table, within: &str) -> Result<()> {
+    for (key, value) in layer {
+        let name = format!("{within}{key}");
+        let known: Vec<String> = all.keys().cloned().collect();
+        let Some(old) = all.get_mut(&key) else {
+            // Shapes are names that the user makes.
+            if within == "mix." {
+                all.insert(key, number(value, &name)?);
+                continue;
+            }
+            return Err(Error::Setting(unknown(&name, &key, within, &known)));
+        };
+        match (&mut *old, value) {
+            (Value::Table(old), Value::Table(value)) => merge(old, value, &format!("{name}."))?,
+            (Value::Float(_), value @ (Value::Integer(_) | Value::Float(_))) => *old = number(value, &name)?,
+            (old, value) if old.same_type(&value) => *old = value,
+            (old, value) => {
+                let (wanted, got) = (kind(old), kind(&value));
+                return Err(Error::Setting(format!("{name} must be {wanted}, not {got}")));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn number(value: Value, name: &str) -> Result<Value> {
+    match value {
+        Value::Integer(whole) => Ok(Value::Float(whole as f64)),
+        Value::Float(_) => Ok(value),
+        other => Err(Error::Setting(format!("{name} must be a number, not {}", kind(&other)))),
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::String(_) => "text",
+        Value::Integer(_) => "a whole number",
+        Value::Float(_) => "a number",
+        Value::Boolean(_) => "true or false",
+        Value::Datetime(_) => "a date",
+        Value::Array(_) => "a list",
+        Value::Table(_) => "a section",
+    }
+}
+
+fn unknown(name: &str, key: &str, within: &str, known: &[String]) -> String {
+    let near = known.iter().max_by(|a, b| {
+        let likeness = |name: &String| strsim::jaro_winkler(name, key);
+        likeness(a).total_cmp(&likeness(b))
+    });
+    match near {
+        Some(near) if strsim::jaro_winkler(near, key) > 0.7 => {
+            format!("unknown knob '{name}' (did you mean '{within}{near}'?)")
+        }
+        _ => format!("unknown knob '{name}' (there are {})", known.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layered(pairs: &[&str]) -> Result<Config> {
+        let pairs: Vec<String> = pairs.iter().map(|pair| (*pair).to_owned()).collect();
+        Config::layered(None, &pairs)
+    }
+
+    #[test]
+    fn layers_are_put_together() {
+        let config = layered(&["model.dim=32", "train.recipe=paper", "train.rate=1", "mix.2u=3", "model.tnorm=prod"]).unwrap();
+        assert_eq!((config.model.dim, config.train.rate, config.train.negatives), (32, 1.0, 128));
+        assert_eq!(config.mix["2u"], 3.0);
+        assert_eq!(config.logic().unwrap().tnorm, TNorm::Product);
+        assert_eq!(Config::from_toml(&config.to_toml().unwrap()).unwrap(), config);
+    }
+
+    #[test]
+    fn files_may_name_a_few_knobs() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("my.toml");
+        std::fs::write(&file, "[model]\nbounds = true\n[mix]\n1p = 1\n\"p(e) | p(e)\" = 0.5\n").unwrap();
+        let config = Config::layered(Some(&file), &["model.dim=7".into()]).unwrap();
+        assert!(config.model.bounds && config.model.dim == 7);
+        assert_eq!(config.mix.len(), 2);
+        std::fs::write(&file, "[model\n").unwrap();
+        assert!(Config::layered(Some(&file), &[]).unwrap_err().to_string().contains("my.toml"));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (pair, message) in [
+            ("model.dimm=3", "unknown knob 'model.dimm' (did you mean 'model.dim'?)"),
+            ("modle.dim=3", "unknown knob 'modle' (did you mean 'model'?)"),
+            ("model.dim=many", "model.dim must be a whole number, not text"),
+            ("model.dim=0", "model.dim = 0 is out of range"),
+            ("model.dim=-1", "invalid value"),
+            ("train.rate=nan", "train.rate = NaN is out of range"),
+            ("model.bounds=1", "model.bounds must be true or false, not a whole number"),
+            ("model.tnorm=godel", "one of luk, prod, min"),
+            ("train.loss=hinge", "one of sigmoid, softmax"),
+            ("train.recipe=slow", "one of fast, paper"),
+            ("model", "is no setting"),
+            ("mix.9z=1", "9z"),
+        ] {
+            let error = layered(&[pair]).unwrap_err().to_string();
+            assert!(error.contains(message), "{pair}: {error}");
+        }
+    }
+}

@@ -112,7 +112,10 @@ mod tests {
                 [x[0], m[0], v[0]]
             };
             for (lazy, dense) in run(true).into_iter().zip(run(false)) {
-                assert!((lazy - dense).abs() < 1e-3 * dense.abs().max(1e-2), "{skipped}: {lazy} {dense}");
+                assert!(
+                    (lazy - dense).abs() < 1e-3 * dense.abs().max(1e-2),
+                    "{skipped}: {lazy} {dense}"
+                );
             }
         }
     }

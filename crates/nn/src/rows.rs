@@ -175,7 +175,10 @@ mod tests {
             let mut row = vec![-1i64; 100];
             let table = Table { x: &mut x, m: &mut m, v: &mut v, row: &mut row };
             each_listed(table, 2, &list, all, |place, table| {
-                assert_eq!([table.x.len(), table.m.len(), table.v.len(), table.row.len()], [2, 2, 2, 1]);
+                assert_eq!(
+                    [table.x.len(), table.m.len(), table.v.len(), table.row.len()],
+                    [2, 2, 2, 1]
+                );
                 table.x.fill(1);
                 table.row[0] = place.map_or(-2, |place| place as i64);
             });

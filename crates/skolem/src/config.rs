@@ -76,6 +76,8 @@ pub struct TrainConfig {
     pub turns: bool,
     /// The learning rate at its highest.
     pub rate: f64,
+    /// How many times faster entities learn than networks and relations.
+    pub entity_rate: f64,
     /// How the rate changes: `constant`, `cosine`, `linear`, or `drops` (a fifth after a half, and again
     /// after three quarters, each time with fresh moments).
     pub schedule: String,
@@ -169,6 +171,7 @@ impl Config {
                 batch: 512,
                 turns: true,
                 rate: 1e-4,
+                entity_rate: 1.0,
                 schedule: "drops".into(),
                 warmup: 0,
                 loss: "sigmoid".into(),
@@ -201,14 +204,17 @@ impl Config {
         let mut layers = Vec::new();
         if let Some(path) = file {
             let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
-            let table = text.parse::<Table>().map_err(|error| Error::corrupt(path, error.to_string()))?;
+            let table =
+                text.parse::<Table>().map_err(|error| Error::corrupt(path, error.to_string()))?;
             layers.push(table);
         }
         for pair in pairs {
             layers.push(table_of(pair)?);
         }
-        let named = layers.iter().rev().find_map(|layer| layer.get("train")?.get("recipe")?.as_str());
-        let mut all = Table::try_from(Config::recipe(named.unwrap_or("fast"))?).map_err(internal)?;
+        let named =
+            layers.iter().rev().find_map(|layer| layer.get("train")?.get("recipe")?.as_str());
+        let mut all =
+            Table::try_from(Config::recipe(named.unwrap_or("fast"))?).map_err(internal)?;
         for layer in layers {
             // A mix replaces the default one: shapes left out are not trained.
             if layer.contains_key("mix") && file.is_some() {
@@ -216,7 +222,9 @@ impl Config {
             }
             merge(&mut all, layer, "")?;
         }
-        let config: Config = all.try_into().map_err(|error: toml::de::Error| Error::Setting(error.message().to_owned()))?;
+        let config: Config = all
+            .try_into()
+            .map_err(|error: toml::de::Error| Error::Setting(error.message().to_owned()))?;
         config.check()?;
         Ok(config)
     }
@@ -231,14 +239,21 @@ impl Config {
         let Config { model, train, mix, .. } = self;
         let least = |name: &str, value: usize, least: usize, most: usize| match value {
             _ if (least..=most).contains(&value) => Ok(()),
-            _ => Err(Error::Setting(format!("{name} = {value} is out of range ({least} to {most})"))),
+            _ => {
+                Err(Error::Setting(format!("{name} = {value} is out of range ({least} to {most})")))
+            }
         };
         least("model.dim", model.dim, 1, 1 << 16)?;
         least("model.hidden", model.hidden, 1, 1 << 16)?;
         least("model.depth", model.depth, 1, 16)?;
         least("train.batch", train.batch, 1, 1 << 20)?;
         least("train.positives", train.positives, 1, 1 << 20)?;
-        least("train.negatives + train.shared", train.negatives.saturating_add(train.shared), 1, 1 << 24)?;
+        least(
+            "train.negatives + train.shared",
+            train.negatives.saturating_add(train.shared),
+            1,
+            1 << 24,
+        )?;
         let within = |name: &str, value: f64, low: f64, high: f64| match value {
             _ if value >= low && value <= high => Ok(()),
             _ => Err(Error::Setting(format!("{name} = {value} is out of range ({low} to {high})"))),
@@ -246,6 +261,7 @@ impl Config {
         within("model.gamma", model.gamma, 0.0, 1e6)?;
         within("model.scale", model.scale, 1e-6, 1e6)?;
         within("train.rate", train.rate, 0.0, 10.0)?;
+        within("train.entity_rate", train.entity_rate, 0.0, 1e4)?;
         within("train.smoothing", train.smoothing, 0.0, 0.99)?;
         within("train.negligible", train.negligible, 0.0, 0.1)?;
         within("train.beta1", train.beta1, 0.0, 0.99999)?;
@@ -273,20 +289,28 @@ impl Config {
 
     /// The model's settings.
     pub fn logic(&self) -> Result<Logic> {
-        let ModelConfig { dim, hidden, depth, bounds, attention, transparent, gamma, scale, .. } = self.model;
-        let tnorm: TNorm = self.model.tnorm.parse().map_err(|error| Error::Setting(format!("model.tnorm: {error}")))?;
+        let ModelConfig {
+            dim, hidden, depth, bounds, attention, transparent, gamma, scale, ..
+        } = self.model;
+        let tnorm: TNorm = self
+            .model
+            .tnorm
+            .parse()
+            .map_err(|error| Error::Setting(format!("model.tnorm: {error}")))?;
         Ok(Logic { dim, hidden, depth, tnorm, bounds, attention, transparent, gamma, scale })
     }
 
     /// How updates are made.
     pub fn rules(&self) -> Result<Rules> {
         let train = &self.train;
-        let loss: Loss = train.loss.parse().map_err(|error| Error::Setting(format!("train.loss: {error}")))?;
+        let loss: Loss =
+            train.loss.parse().map_err(|error| Error::Setting(format!("train.loss: {error}")))?;
         let adam = Adam { beta1: train.beta1, beta2: train.beta2, epsilon: train.epsilon };
         Ok(Rules {
             loss,
             smoothing: train.smoothing,
             negligible: train.negligible,
+            entity_rate: train.entity_rate,
             adam,
             lazy: train.lazy,
             most_loss: train.most_loss,
@@ -295,7 +319,10 @@ impl Config {
 
     /// How the learning rate changes.
     pub fn schedule(&self) -> Result<Schedule> {
-        self.train.schedule.parse().map_err(|error| Error::Setting(format!("train.schedule: {error}")))
+        self.train
+            .schedule
+            .parse()
+            .map_err(|error| Error::Setting(format!("train.schedule: {error}")))
     }
 
     /// As TOML, every knob.
@@ -313,6 +340,7 @@ fn fast(paper: Config) -> Config {
             batch: 512,
             turns: false,
             rate: 1e-3,
+            entity_rate: 5.0,
             schedule: "cosine".into(),
             warmup: 100,
             loss: "softmax".into(),
@@ -339,7 +367,8 @@ fn table_of(pair: &str) -> Result<Table> {
         return Err(Error::Setting(format!("'{pair}' is no setting (as in train.rate=0.001)")));
     };
     let (key, text) = (key.trim(), value.trim());
-    let parsed = format!("value = {text}").parse::<Table>().ok().and_then(|mut table| table.remove("value"));
+    let parsed =
+        format!("value = {text}").parse::<Table>().ok().and_then(|mut table| table.remove("value"));
     let mut value = parsed.unwrap_or_else(|| Value::String(text.to_owned()));
     for part in key.rsplit('.') {
         value = Value::Table(Table::from_iter([(part.trim_matches('"').to_owned(), value)]));
@@ -365,7 +394,9 @@ fn merge(all: &mut Table, layer: Table, within: &str) -> Result<()> {
         };
         match (&mut *old, value) {
             (Value::Table(old), Value::Table(value)) => merge(old, value, &format!("{name}."))?,
-            (Value::Float(_), value @ (Value::Integer(_) | Value::Float(_))) => *old = number(value, &name)?,
+            (Value::Float(_), value @ (Value::Integer(_) | Value::Float(_))) => {
+                *old = number(value, &name)?
+            }
             (old, value) if old.same_type(&value) => *old = value,
             (old, value) => {
                 let (wanted, got) = (kind(old), kind(&value));
@@ -420,7 +451,14 @@ mod tests {
 
     #[test]
     fn layers_are_put_together() {
-        let config = layered(&["model.dim=32", "train.recipe=paper", "train.rate=1", "mix.2u=3", "model.tnorm=prod"]).unwrap();
+        let config = layered(&[
+            "model.dim=32",
+            "train.recipe=paper",
+            "train.rate=1",
+            "mix.2u=3",
+            "model.tnorm=prod",
+        ])
+        .unwrap();
         assert_eq!((config.model.dim, config.train.rate, config.train.negatives), (32, 1.0, 128));
         assert_eq!(config.mix["2u"], 3.0);
         assert_eq!(config.logic().unwrap().tnorm, TNorm::Product);
@@ -431,7 +469,8 @@ mod tests {
     fn files_may_name_a_few_knobs() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("my.toml");
-        std::fs::write(&file, "[model]\nbounds = true\n[mix]\n1p = 1\n\"p(e) | p(e)\" = 0.5\n").unwrap();
+        std::fs::write(&file, "[model]\nbounds = true\n[mix]\n1p = 1\n\"p(e) | p(e)\" = 0.5\n")
+            .unwrap();
         let config = Config::layered(Some(&file), &["model.dim=7".into()]).unwrap();
         assert!(config.model.bounds && config.model.dim == 7);
         assert_eq!(config.mix.len(), 2);

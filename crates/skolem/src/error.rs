@@ -28,7 +28,9 @@ pub enum Error {
         what: String,
     },
     /// Numbers went out of hand while learning.
-    #[error("learning diverged at update {update}: {what}; the state before it is kept: try a lower train.rate")]
+    #[error(
+        "learning diverged at update {update}: {what}; the state before it is kept: try a lower train.rate"
+    )]
     Diverged {
         /// The update that was not made.
         update: u64,

@@ -106,7 +106,10 @@ struct Builder {
 
 impl Program {
     /// Compiles queries.
-    pub fn compile<'a>(queries: impl IntoIterator<Item = &'a Query>, union: Union) -> Result<Program> {
+    pub fn compile<'a>(
+        queries: impl IntoIterator<Item = &'a Query>,
+        union: Union,
+    ) -> Result<Program> {
         let mut builder = Builder::default();
         let (mut roots, mut root_starts) = (Vec::new(), vec![0]);
         for query in queries {
@@ -167,7 +170,11 @@ impl Builder {
             Query::And(parts) => {
                 let parts = parts.iter().map(|part| self.term(part)).collect::<Result<Vec<_>>>()?;
                 match parts[..] {
-                    [] => return Err(Error::Setting("an intersection of nothing has no meaning".into())),
+                    [] => {
+                        return Err(Error::Setting(
+                            "an intersection of nothing has no meaning".into(),
+                        ));
+                    }
                     [only] => only,
                     _ => {
                         let levels = parts.iter().map(|part| self.level[part.node as usize]);
@@ -198,16 +205,27 @@ impl Builder {
                     program.users[input.node as usize] = User::Follow(row as u32);
                     program.inputs.push(input);
                     followed.push(*relation);
-                    program.extend(at, self.level[*node as usize] != self.level[order[at - 1] as usize], true, row);
+                    program.extend(
+                        at,
+                        self.level[*node as usize] != self.level[order[at - 1] as usize],
+                        true,
+                        row,
+                    );
                 }
                 Node::And(parts) => {
                     for part in parts.iter().map(moved) {
-                        program.users[part.node as usize] = User::And(program.operands.len() as u32);
+                        program.users[part.node as usize] =
+                            User::And(program.operands.len() as u32);
                         program.operands.push(part);
                     }
                     let group = program.group_starts.len() - 1;
                     program.group_starts.push(program.operands.len() as u32);
-                    program.extend(at, self.level[*node as usize] != self.level[order[at - 1] as usize], false, group);
+                    program.extend(
+                        at,
+                        self.level[*node as usize] != self.level[order[at - 1] as usize],
+                        false,
+                        group,
+                    );
                 }
             }
         }
@@ -219,7 +237,6 @@ impl Builder {
         program.group_relations(&followed);
         program
     }
-
 }
 
 impl Program {
@@ -232,7 +249,9 @@ impl Program {
                 false => Step::And { groups: range, first: node },
             });
         }
-        if let Some(Step::Follow { rows: range, .. } | Step::And { groups: range, .. }) = self.steps.last_mut() {
+        if let Some(Step::Follow { rows: range, .. } | Step::And { groups: range, .. }) =
+            self.steps.last_mut()
+        {
             range.end = at + 1;
         }
     }
@@ -266,7 +285,10 @@ mod tests {
 
     #[test]
     fn all_follows_of_a_level_are_one_step() {
-        let program = program(&["r2(r1(e1))", "r1(e2) & !r2(e3)", "r3(r1(e1) & r2(e4)) & r4(e5)"], Union::Disjuncts);
+        let program = program(
+            &["r2(r1(e1))", "r1(e2) & !r2(e3)", "r3(r1(e1) & r2(e4)) & r4(e5)"],
+            Union::Disjuncts,
+        );
         let follows: Vec<_> = program
             .steps
             .iter()

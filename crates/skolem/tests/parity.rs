@@ -31,8 +31,10 @@ fn golden() -> Golden {
     let (_, header) = SafeTensors::read_metadata(GOLDEN).unwrap();
     let modes = serde_json::from_str(&header.metadata().as_ref().unwrap()["modes"]).unwrap();
     let file = SafeTensors::deserialize(GOLDEN).unwrap();
-    let floats = |bytes: &[u8]| bytes.chunks(4).map(|x| f32::from_le_bytes(x.try_into().unwrap())).collect();
-    let numbers = file.tensors().into_iter().map(|(name, view)| (name, floats(view.data()))).collect();
+    let floats =
+        |bytes: &[u8]| bytes.chunks(4).map(|x| f32::from_le_bytes(x.try_into().unwrap())).collect();
+    let numbers =
+        file.tensors().into_iter().map(|(name, view)| (name, floats(view.data()))).collect();
     Golden { numbers, modes }
 }
 
@@ -92,6 +94,7 @@ impl Case<'_> {
             loss: Loss::Sigmoid,
             smoothing: 0.0,
             negligible: 0.0,
+            entity_rate: 1.0,
             adam: Adam::default(),
             lazy: false,
             most_loss: 1e6,
@@ -178,13 +181,15 @@ fn embeddings_and_scores() {
             close(&best, expected, 2e-5, &what);
             let width = case.model.dim * 2;
             if let Some(expected) = case.numbers(&format!("{at}.entropy")) {
-                let found: Vec<f32> = pass.roots.chunks(width).flat_map(|set| case.model.entropies(set)).collect();
+                let found: Vec<f32> =
+                    pass.roots.chunks(width).flat_map(|set| case.model.entropies(set)).collect();
                 // log(u + 1e-6 − l) magnifies the last digit of u − l where that is near zero.
                 let intervals = case.numbers(&format!("{at}.truth_interval")).unwrap();
                 for ((found, expected), interval) in found.iter().zip(expected).zip(intervals) {
                     assert!((found - expected).abs() <= 1e-5 + 2e-7 / (interval + 1e-6), "{what}");
                 }
-                let found: Vec<f32> = pass.roots.chunks(width).flat_map(|set| case.model.intervals(set)).collect();
+                let found: Vec<f32> =
+                    pass.roots.chunks(width).flat_map(|set| case.model.intervals(set)).collect();
                 close(&found, intervals, 1e-5, &what);
             }
         }
@@ -204,23 +209,29 @@ fn losses_and_gradients() {
             let expected = case.numbers(&format!("{at}.losses")).unwrap()[2];
             close(&[loss as f32], &[expected], 1e-5, &what);
             let of = |name: &str| case.numbers(&format!("{at}.gradient.{name}"));
-            for (tensor, gradient) in learner.weights.dense.iter().zip(&learner.last_gradients().dense) {
+            for (tensor, gradient) in
+                learner.weights.dense.iter().zip(&learner.last_gradients().dense)
+            {
                 match of(&tensor.name) {
-                    Some(expected) => close(gradient, expected, 1e-4, &format!("{what} {}", tensor.name)),
+                    Some(expected) => {
+                        close(gradient, expected, 1e-4, &format!("{what} {}", tensor.name))
+                    }
                     None => assert!(gradient.iter().all(|x| *x == 0.0), "{what} {}", tensor.name),
                 }
             }
-            let spread = |rows: &[f32], numbers: &mut dyn Iterator<Item = u32>, tensor: &Tensor<f32>| {
-                let mut all = vec![0.0; tensor.data.len()];
-                let width = tensor.shape[1];
-                for (row, number) in rows.chunks(width).zip(numbers) {
-                    let at = number as usize * width;
-                    all[at..at + width].iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
-                }
-                all
-            };
+            let spread =
+                |rows: &[f32], numbers: &mut dyn Iterator<Item = u32>, tensor: &Tensor<f32>| {
+                    let mut all = vec![0.0; tensor.data.len()];
+                    let width = tensor.shape[1];
+                    for (row, number) in rows.chunks(width).zip(numbers) {
+                        let at = number as usize * width;
+                        all[at..at + width].iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+                    }
+                    all
+                };
             let relations = &mut batch.program.relations.iter().map(|relation| relation.0);
-            let found = spread(&learner.last_gradients().relations, relations, &learner.weights.relations);
+            let found =
+                spread(&learner.last_gradients().relations, relations, &learner.weights.relations);
             close(&found, of("relations").unwrap(), 1e-4, &what);
             let (rows, numbers) = learner.entity_gradients(&batch);
             let found = spread(&rows, &mut numbers.into_iter(), &learner.weights.entities);
@@ -246,7 +257,9 @@ fn three_adam_steps() {
         let mut losses = Vec::new();
         for step in 0..3 {
             losses.push(learner.update(&batch, rate, step).unwrap() as f32);
-            for (tensor, gradient) in learner.weights.dense.iter().zip(&learner.last_gradients().dense) {
+            for (tensor, gradient) in
+                learner.weights.dense.iter().zip(&learner.last_gradients().dense)
+            {
                 let noise = noise.entry(tensor.name.clone()).or_insert(vec![false; gradient.len()]);
                 noise.iter_mut().zip(gradient).for_each(|(noise, x)| *noise |= x.abs() < 1e-5);
             }

@@ -61,12 +61,19 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         row.extend([mrr, hits1, hits3, hits10].map(percent));
         row
     };
-    let mut rows: Vec<_> = report.in_order().into_iter().map(|(shape, of)| row(shape, of)).collect();
-    for (name, mean) in [("mean without negation", report.epfo()), ("mean with negation", report.negation())] {
+    let mut rows: Vec<_> =
+        report.in_order().into_iter().map(|(shape, of)| row(shape, of)).collect();
+    for (name, mean) in
+        [("mean without negation", report.epfo()), ("mean with negation", report.negation())]
+    {
         if let Some(mean) = mean {
             rows.push(vec![name.into(), String::new(), percent(mean)]);
         }
     }
-    writeln!(out, "{}", table(&["shape", "queries", "MRR", "Hits@1", "Hits@3", "Hits@10"], 1, rows))?;
+    writeln!(
+        out,
+        "{}",
+        table(&["shape", "queries", "MRR", "Hits@1", "Hits@3", "Hits@10"], 1, rows)
+    )?;
     Ok(ExitCode::SUCCESS)
 }

@@ -182,16 +182,27 @@ impl Watch {
         match event {
             Event::Start { update, weights, missing } => {
                 if !missing.is_empty() {
-                    self.line(&format!("no query of shape {} is there: left out", missing.join(", ")));
+                    self.line(&format!(
+                        "no query of shape {} is there: left out",
+                        missing.join(", ")
+                    ));
                 }
-                let from = if *update > 0 { format!(", from update {}", grouped(*update as usize)) } else { String::new() };
+                let from = if *update > 0 {
+                    format!(", from update {}", grouped(*update as usize))
+                } else {
+                    String::new()
+                };
                 self.line(&format!("learning {} numbers{from}", grouped(*weights)));
                 self.started = Instant::now();
             }
             Event::Update(at) => {
                 let first = *self.first.get_or_insert(*at);
-                let speed = (at.update - first.update) as f64 / (at.seconds - first.seconds).max(1e-9);
-                let mrr = self.mrr.map(|mrr| format!(", valid MRR {:.1}", 100.0 * mrr)).unwrap_or_default();
+                let speed =
+                    (at.update - first.update) as f64 / (at.seconds - first.seconds).max(1e-9);
+                let mrr = self
+                    .mrr
+                    .map(|mrr| format!(", valid MRR {:.1}", 100.0 * mrr))
+                    .unwrap_or_default();
                 let text = format!("loss {:.3}, {speed:.1} updates/s{mrr}", at.loss);
                 self.bar.set_position((at.progress.min(1.0) * 1e4) as u64);
                 self.bar.set_message(format!("{text}{}", left(&first, at)));
@@ -202,7 +213,9 @@ impl Watch {
             }
             Event::Evaluated { at, report, best } => {
                 self.mrr = report.mrr();
-                let average = |share: Option<f64>| share.map_or("–".into(), |share| format!("{:.1}", 100.0 * share));
+                let average = |share: Option<f64>| {
+                    share.map_or("–".into(), |share| format!("{:.1}", 100.0 * share))
+                };
                 let mark = if *best { " (best so far)" } else { "" };
                 self.line(&format!(
                     "update {} at {:.0} s: loss {:.3}, valid MRR without negation {}, with {}{mark}",

@@ -54,7 +54,13 @@ unsafe impl<F: Send> Send for Tile<F> {}
 
 /// out = a · b, or out += a · b. `out` has rows of `step` numbers, of which the product takes the first.
 #[allow(unsafe_code)]
-pub fn matmul<F: Real>(out: &mut [F], step: usize, a: View<'_, F>, b: View<'_, F>, accumulate: bool) {
+pub fn matmul<F: Real>(
+    out: &mut [F],
+    step: usize,
+    a: View<'_, F>,
+    b: View<'_, F>,
+    accumulate: bool,
+) {
     let (m, n, k) = (a.rows, b.columns, a.columns);
     assert_eq!(k, b.rows, "inner sizes differ");
     if m == 0 || n == 0 {
@@ -67,7 +73,9 @@ pub fn matmul<F: Real>(out: &mut [F], step: usize, a: View<'_, F>, b: View<'_, F
         }
         return;
     }
-    let reaches = |view: &View<'_, F>| (view.rows - 1) * view.row_step + (view.columns - 1) * view.column_step;
+    let reaches = |view: &View<'_, F>| {
+        (view.rows - 1) * view.row_step + (view.columns - 1) * view.column_step
+    };
     assert!(reaches(&a) < a.data.len() && reaches(&b) < b.data.len(), "an operand is too short");
     let mut tiles = Vec::new();
     for row in (0..m).step_by(TILE.0) {
@@ -171,7 +179,9 @@ mod tests {
         let run = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let mut out = vec![0.0f32; 700 * 900];
-            let product = || matmul(&mut out, 900, View::new(&a, 300), View::new(&b, 300).transposed(), false);
+            let product = || {
+                matmul(&mut out, 900, View::new(&a, 300), View::new(&b, 300).transposed(), false)
+            };
             pool.install(product);
             out
         };

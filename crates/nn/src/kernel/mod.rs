@@ -39,7 +39,8 @@ impl Level {
         *BEST.get_or_init(|| {
             #[cfg(target_arch = "x86_64")]
             {
-                let wide = ["avx512f", "avx512bw", "avx512dq", "avx512vl"].iter().all(|name| has(name));
+                let wide =
+                    ["avx512f", "avx512bw", "avx512dq", "avx512vl"].iter().all(|name| has(name));
                 if wide && has("avx2") && has("fma") {
                     return Level::Avx512;
                 }

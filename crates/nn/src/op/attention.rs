@@ -84,7 +84,9 @@ impl<F: Real> Weights<'_, F> {
         let dhidden = &mut tape.dhidden[here];
         let dz = &tape.dz[rows.start * columns..rows.end * columns];
         linear::backward_input(dhidden, dz, self.second, width);
-        rows::each(dhidden, width, |at, row| map::relu_backward(row, &hidden[at * width..][..width]));
+        rows::each(dhidden, width, |at, row| {
+            map::relu_backward(row, &hidden[at * width..][..width])
+        });
         linear::backward_input(dx, dhidden, self.first, width);
     }
 

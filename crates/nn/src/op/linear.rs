@@ -23,7 +23,13 @@ pub fn backward_input<F: Real>(dx: &mut [F], dy: &[F], weight: &[F], input: usiz
 }
 
 /// ∂W = ∂Yᵀ·X and ∂b = Σ ∂Y.
-pub fn backward_weight<F: Real>(dweight: &mut [F], dbias: &mut [F], dy: &[F], x: &[F], input: usize) {
+pub fn backward_weight<F: Real>(
+    dweight: &mut [F],
+    dbias: &mut [F],
+    dy: &[F],
+    x: &[F],
+    input: usize,
+) {
     let output = dbias.len();
     matmul(dweight, input, View::new(dy, output).transposed(), View::new(x, input), false);
     sum_rows(dbias, dy);
@@ -56,7 +62,8 @@ mod tests {
             forward(&mut y, x, weight, input);
             dot(&dy, &y)
         };
-        let (mut dx, mut dweight, mut dbias) = (vec![0.0; x.len()], vec![0.0; weight.len()], vec![0.0; output]);
+        let (mut dx, mut dweight, mut dbias) =
+            (vec![0.0; x.len()], vec![0.0; weight.len()], vec![0.0; output]);
         backward_input(&mut dx, &dy, &weight, input);
         backward_weight(&mut dweight, &mut dbias, &dy, &x, input);
         gradient(&x, &dx, |x| run(x, &weight));

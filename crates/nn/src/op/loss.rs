@@ -62,7 +62,8 @@ fn sigmoid<F: Real>(positive: &mut [F], negative: [&mut [F]; 2]) -> F {
         *s = -each * (-*s).sigmoid();
     }
     let left_out = F::neg_infinity();
-    let count: usize = negative.iter().map(|part| part.iter().filter(|s| **s != left_out).count()).sum();
+    let count: usize =
+        negative.iter().map(|part| part.iter().filter(|s| **s != left_out).count()).sum();
     let each = half / F::of(count.max(1) as f64);
     for s in negative.into_iter().flatten() {
         if *s == left_out {
@@ -77,7 +78,8 @@ fn sigmoid<F: Real>(positive: &mut [F], negative: [&mut [F]; 2]) -> F {
 
 fn softmax<F: Real>(positive: &mut [F], negative: [&mut [F]; 2], smoothing: F) -> F {
     let all = positive.iter().chain(negative.iter().flat_map(|part| part.iter()));
-    let most = all.fold(F::neg_infinity(), |most, s| if *s > most || s.is_nan() { *s } else { most });
+    let most =
+        all.fold(F::neg_infinity(), |most, s| if *s > most || s.is_nan() { *s } else { most });
     let mut total = F::zero();
     let (mut left, mut sum) = (0usize, F::zero());
     for s in negative.iter().flat_map(|part| part.iter()) {
@@ -115,7 +117,8 @@ mod tests {
 
     #[test]
     fn gradients() {
-        for (loss, smoothing) in [(Loss::Sigmoid, 0.0), (Loss::Softmax, 0.0), (Loss::Softmax, 0.1)] {
+        for (loss, smoothing) in [(Loss::Sigmoid, 0.0), (Loss::Softmax, 0.0), (Loss::Softmax, 0.1)]
+        {
             let s = between(-3.0, 3.0, 11, 1);
             let run = |s: &[f64]| {
                 let mut s = s.to_vec();

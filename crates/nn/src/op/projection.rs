@@ -77,7 +77,8 @@ impl<F: Real> Network<'_, F> {
         let count = relations.starts.len() - 1;
         let d = relations.vectors.len().checked_div(count).unwrap_or(0);
         let shift = reuse(&mut tape.shift, count * h);
-        let of_relations = View::new(first.weight, self.width + d).columns(self.width, self.width + d);
+        let of_relations =
+            View::new(first.weight, self.width + d).columns(self.width, self.width + d);
         matmul(shift, h, View::new(relations.vectors, d), of_relations.transposed(), false);
     }
 
@@ -210,7 +211,9 @@ mod tests {
             rest = after;
             part
         };
-        let layers = sizes(depth).into_iter().map(|(out, input)| Layer { weight: take(out * input), bias: take(out) });
+        let layers = sizes(depth)
+            .into_iter()
+            .map(|(out, input)| Layer { weight: take(out * input), bias: take(out) });
         Network { layers: layers.collect(), width: W }
     }
 
@@ -218,7 +221,13 @@ mod tests {
         Relations { vectors, of_row: &[1, 0, 1], starts: &[0, 1, 3], rows: &[1, 0, 2] }
     }
 
-    fn run(flat: &[f64], x: &[f64], vectors: &[f64], depth: usize, tape: &mut Tape<f64>) -> Vec<f64> {
+    fn run(
+        flat: &[f64],
+        x: &[f64],
+        vectors: &[f64],
+        depth: usize,
+        tape: &mut Tape<f64>,
+    ) -> Vec<f64> {
         let network = network(flat, depth);
         network.begin(relations(vectors), tape);
         let mut y = vec![0.0; N * W];

@@ -162,9 +162,11 @@ pub fn read_tests(
 pub fn sample_tests(graph: &Graph, split: Split, count: usize, seed: u64) -> Result<Vec<Test>> {
     let mut tests = Vec::new();
     for (name, _) in NAMED {
-        let settings = Settings { shape: name.parse()?, split, count: Some(count), most_hard: 100, seed };
+        let settings =
+            Settings { shape: name.parse()?, split, count: Some(count), most_hard: 100, seed };
         sample(graph, &settings, |drawn| {
-            let numbers = |entities: Vec<Entity>| entities.into_iter().map(|entity| entity.0).collect();
+            let numbers =
+                |entities: Vec<Entity>| entities.into_iter().map(|entity| entity.0).collect();
             let [easy, hard] = [drawn.easy, drawn.hard].map(numbers);
             tests.push(Test { shape: name.to_owned(), query: drawn.query, easy, hard });
             Ok(())
@@ -175,7 +177,9 @@ pub fn sample_tests(graph: &Graph, split: Split, count: usize, seed: u64) -> Res
 
 /// A query with its answers on a split and the smaller one.
 pub fn test_of(graph: &Graph, query: Query, split: Split) -> Result<Test> {
-    let small = split.smaller().ok_or_else(|| Error::Setting("train queries have no hard answers".into()))?;
+    let small = split
+        .smaller()
+        .ok_or_else(|| Error::Setting("train queries have no hard answers".into()))?;
     let answers = |split| -> Result<Vec<u32>> {
         let found = Answering::new(graph.edges(split)?).answers(&query)?;
         Ok(found.into_iter().map(|entity| entity.0).collect())

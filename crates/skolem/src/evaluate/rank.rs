@@ -92,7 +92,8 @@ mod tests {
     fn plain(scores: &[f32], easy: &[u32], hard: &[u32]) -> (f64, f64) {
         let (mut mrr, mut hits3) = (0.0, 0.0);
         for answer in hard {
-            let others = (0..scores.len() as u32).filter(|e| !easy.contains(e) && !hard.contains(e));
+            let others =
+                (0..scores.len() as u32).filter(|e| !easy.contains(e) && !hard.contains(e));
             let (mut above, mut equal) = (0.0, 0.0);
             for other in others {
                 above += f64::from(u8::from(scores[other as usize] > scores[*answer as usize]));

@@ -6,17 +6,13 @@
 use skolem_kg::rng::Rng;
 use skolem_nn::kernel::{l1, map};
 use skolem_nn::op::attention::{self, normalise, normalise_backward};
+use skolem_nn::op::bounds;
 use skolem_nn::op::projection::{self, Layer, LayerGradient, Network, Relations};
 use skolem_nn::op::tnorm::{self, Rows, TNorm};
-use skolem_nn::op::bounds;
 use skolem_nn::{Real, rows};
 
 use super::{Gradients, Level, Model, Tensor, Weights};
 use crate::program::Program;
-
-/// Entities that are compared with a few sets before the next ones are looked at: they stay in the
-/// cache of one core.
-const BLOCK: usize = 64;
 
 /// The settings of LogicE.
 #[derive(Clone, PartialEq, Debug)]
@@ -82,7 +78,8 @@ impl Logic {
     /// Where the networks are among the dense tensors: those of the Skolem function come first.
     fn network<'a, F: Real>(&self, weights: &'a Weights<F>) -> Network<'a, F> {
         let pairs = weights.dense.chunks_exact(2).take(self.depth + 1);
-        let layers = pairs.map(|pair| Layer { weight: &pair[0].data, bias: &pair[1].data }).collect();
+        let layers =
+            pairs.map(|pair| Layer { weight: &pair[0].data, bias: &pair[1].data }).collect();
         Network { layers, width: 2 * self.dim }
     }
 
@@ -111,7 +108,14 @@ impl Logic {
     }
 
     /// One intersection of `k` operands.
-    fn conjunction<F: Real>(&self, x: &[F], a: Rows<'_, F>, k: usize, out: &mut [F], totals: &mut [F]) {
+    fn conjunction<F: Real>(
+        &self,
+        x: &[F],
+        a: Rows<'_, F>,
+        k: usize,
+        out: &mut [F],
+        totals: &mut [F],
+    ) {
         let width = 2 * self.dim;
         for part in self.parts() {
             let x = Rows { data: &x[part.start..], step: width };
@@ -202,7 +206,9 @@ impl<F: Real> Model<F> for Logic {
         let mut dense = Vec::new();
         for (name, out, input) in sizes {
             let xavier = (6.0 / (input + out) as f64).sqrt();
-            dense.push(Tensor::new(format!("{name}.weight"), &[out, input], || uniform(-xavier, xavier)));
+            dense.push(Tensor::new(format!("{name}.weight"), &[out, input], || {
+                uniform(-xavier, xavier)
+            }));
             let small = 1.0 / (input as f64).sqrt();
             dense.push(Tensor::new(format!("{name}.bias"), &[out], || uniform(-small, small)));
         }
@@ -257,7 +263,8 @@ impl<F: Real> Model<F> for Logic {
     fn intersect(&self, at: Level<'_, F>, x: &[F], out: &mut [F], tape: &mut Tape<F>) {
         let (width, columns) = (2 * self.dim, self.columns());
         let first = at.range.start;
-        let operands = at.program.operands_of(first).start..at.program.operands_of(at.range.end - 1).end;
+        let operands =
+            at.program.operands_of(first).start..at.program.operands_of(at.range.end - 1).end;
         let attention = self.attend(at.weights);
         if let Some(attention) = attention {
             attention.forward(operands.clone(), x, &mut tape.attention);
@@ -272,15 +279,19 @@ impl<F: Real> Model<F> for Logic {
         let here = first * width..at.range.end * width;
         let totals = if totals.is_empty() { &mut [][..] } else { &mut totals[here.clone()] };
         let totals_width = if totals.is_empty() { 0 } else { width };
-        rows::each_two((&mut before[here], width), (totals, totals_width), |row, before, totals| {
-            let operands = at.program.operands_of(first + row);
-            let x = &x[operands.start * width..operands.end * width];
-            let a = match attention.is_some() {
-                true => Rows { data: &taped.a[operands.start * columns..], step: columns },
-                false => Rows { data: &ones[..], step: 0 },
-            };
-            self.conjunction(x, a, operands.len(), before, totals);
-        });
+        rows::each_two(
+            (&mut before[here], width),
+            (totals, totals_width),
+            |row, before, totals| {
+                let operands = at.program.operands_of(first + row);
+                let x = &x[operands.start * width..operands.end * width];
+                let a = match attention.is_some() {
+                    true => Rows { data: &taped.a[operands.start * columns..], step: columns },
+                    false => Rows { data: &ones[..], step: 0 },
+                };
+                self.conjunction(x, a, operands.len(), before, totals);
+            },
+        );
         let before = &before[first * width..];
         rows::each(out, width, |row, out| {
             out.copy_from_slice(&before[row * width..][..width]);
@@ -339,7 +350,8 @@ impl<F: Real> Model<F> for Logic {
     ) {
         let (width, columns) = (2 * self.dim, self.columns());
         let first = at.range.start;
-        let operands = at.program.operands_of(first).start..at.program.operands_of(at.range.end - 1).end;
+        let operands =
+            at.program.operands_of(first).start..at.program.operands_of(at.range.end - 1).end;
         let Tape { attention: taped, before, totals, ones, .. } = tape;
         rows::each(dout, width, |row, dout| {
             self.settle_backward(&before[(first + row) * width..][..width], dout);
@@ -351,7 +363,8 @@ impl<F: Real> Model<F> for Logic {
             true => &mut dz[operands.start * columns..operands.end * columns],
             false => rows::reuse(&mut none, operands.len() * columns),
         };
-        let sizes: Vec<usize> = at.range.clone().map(|group| at.program.operands_of(group).len()).collect();
+        let sizes: Vec<usize> =
+            at.range.clone().map(|group| at.program.operands_of(group).len()).collect();
         rows::each_group_two((&mut *dx, width), (dz, columns), &sizes, |group, dx, da| {
             da.fill(F::zero());
             let rows = at.program.operands_of(first + group);
@@ -454,19 +467,18 @@ impl<F: Real> Model<F> for Logic {
         let (scale, gamma, share) = (F::of(self.scale), F::of(self.gamma), F::of(width as f64));
         let score = |sum: F| scale * (gamma - sum / share);
         rows::each_few(out, columns, 4, |first, out| {
-            let sets = &sets[first * width..][..out.len() / columns * width];
-            for from in (0..columns).step_by(BLOCK) {
-                for column in from..(from + BLOCK).min(columns) {
-                    let entity = &entities[column * width..][..width];
-                    if sets.len() == 4 * width {
-                        let sums = l1::l1_four(sets, width, entity);
-                        (0..4).for_each(|row| out[row * columns + column] = score(sums[row]));
-                        continue;
-                    }
-                    for (row, set) in sets.chunks_exact(width).enumerate() {
-                        out[row * columns + column] = score(l1::l1(set, entity));
-                    }
-                }
+            let count = out.len() / columns;
+            let mut four = &sets[first * width..][..count * width];
+            // The last few are filled up to four: a score must not depend on its neighbours.
+            let mut filled = Vec::new();
+            if count < 4 {
+                filled.extend_from_slice(four);
+                filled.resize(4 * width, F::zero());
+                four = &filled;
+            }
+            for (column, entity) in entities.chunks_exact(width).enumerate() {
+                let sums = l1::l1_four(four, width, entity);
+                (0..count).for_each(|row| out[row * columns + column] = score(sums[row]));
             }
         });
     }

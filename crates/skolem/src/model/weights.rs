@@ -15,7 +15,11 @@ pub struct Tensor<F> {
 
 impl<F: Real> Tensor<F> {
     /// A tensor of numbers that a function gives one after the other.
-    pub fn new(name: impl Into<String>, shape: &[usize], mut number: impl FnMut() -> f64) -> Tensor<F> {
+    pub fn new(
+        name: impl Into<String>,
+        shape: &[usize],
+        mut number: impl FnMut() -> f64,
+    ) -> Tensor<F> {
         let count = shape.iter().product();
         let data = (0..count).map(|_| F::of(number())).collect();
         Tensor { name: name.into(), shape: shape.to_vec(), data }

@@ -7,7 +7,13 @@ use crate::config::Config;
 use crate::evaluate::Report;
 
 /// The card's text.
-pub fn card(about: &About, config: &Config, update: u64, seconds: f64, report: Option<&Report>) -> String {
+pub fn card(
+    about: &About,
+    config: &Config,
+    update: u64,
+    seconds: f64,
+    report: Option<&Report>,
+) -> String {
     let mut text = String::new();
     let kind = if config.model.bounds { "truth bounds" } else { "truth points" };
     // Writing to a string cannot fail.
@@ -15,7 +21,11 @@ pub fn card(about: &About, config: &Config, update: u64, seconds: f64, report: O
     let _ = writeln!(
         text,
         "Made by skolem {} with recipe `{}`: {kind}, t-norm {}, d = {}, hidden width {}.\n",
-        about.skolem, config.train.recipe, config.model.tnorm, config.model.dim, config.model.hidden
+        about.skolem,
+        config.train.recipe,
+        config.model.tnorm,
+        config.model.dim,
+        config.model.hidden
     );
     let _ = writeln!(
         text,
@@ -25,10 +35,18 @@ pub fn card(about: &About, config: &Config, update: u64, seconds: f64, report: O
     );
     let Some(report) = report.filter(|report| !report.shapes.is_empty()) else { return text };
     let _ = writeln!(text, "On a sample of valid queries (filtered, all entities ranked):\n");
-    let _ = writeln!(text, "| shape | queries | MRR | Hits@1 | Hits@3 | Hits@10 |\n|---|---|---|---|---|---|");
+    let _ = writeln!(
+        text,
+        "| shape | queries | MRR | Hits@1 | Hits@3 | Hits@10 |\n|---|---|---|---|---|---|"
+    );
     for (shape, of) in report.in_order() {
-        let [mrr, one, three, ten] = [of.mrr, of.hits1, of.hits3, of.hits10].map(|share| 100.0 * share);
-        let _ = writeln!(text, "| {shape} | {} | {mrr:.1} | {one:.1} | {three:.1} | {ten:.1} |", of.queries);
+        let [mrr, one, three, ten] =
+            [of.mrr, of.hits1, of.hits3, of.hits10].map(|share| 100.0 * share);
+        let _ = writeln!(
+            text,
+            "| {shape} | {} | {mrr:.1} | {one:.1} | {three:.1} | {ten:.1} |",
+            of.queries
+        );
     }
     text
 }

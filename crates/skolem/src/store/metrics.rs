@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::tensorboard::EventWriter;
 use crate::error::{Error, Result};
 use skolem_kg::store::write_atomically;
-use super::tensorboard::EventWriter;
 
 const JSONL: &str = "metrics.jsonl";
 const CSV: &str = "metrics.csv";

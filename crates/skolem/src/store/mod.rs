@@ -9,8 +9,8 @@
 //! | `metrics.jsonl`, `metrics.csv`, `events.out.tfevents.*` | what was measured on the way |
 //! | `README.md` | a card for people |
 
-pub mod checkpoint;
 mod card;
+pub mod checkpoint;
 pub mod metrics;
 pub mod tensorboard;
 
@@ -120,17 +120,22 @@ impl Folder {
         let path = self.file("model.toml");
         let text = std::fs::read_to_string(&path).map_err(Error::io(&path))?;
         let wrong = |what: String| Error::corrupt(&path, what);
-        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| wrong(error.to_string()))?;
-        let version = table.get("about").and_then(|about| about.get("format_version")?.as_integer());
+        let table: toml::Table =
+            text.parse().map_err(|error: toml::de::Error| wrong(error.to_string()))?;
+        let version =
+            table.get("about").and_then(|about| about.get("format_version")?.as_integer());
         match version {
             Some(version) if version > i64::from(VERSION) => {
                 let formats = format!("format {version}, this program reads up to {VERSION}");
-                return Err(wrong(format!("written by a newer version ({formats}): update skolem")));
+                return Err(wrong(format!(
+                    "written by a newer version ({formats}): update skolem"
+                )));
             }
             Some(1..) => {}
             _ => return Err(wrong("no model of skolem: about.format_version is missing".into())),
         }
-        let Description { about, config } = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        let Description { about, config } =
+            toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
         config.check()?;
         Ok((about, config))
     }
@@ -141,7 +146,9 @@ impl Folder {
         let graph = Graph::open(&path)?;
         match format!("{:016x}", graph.fingerprint()) == about.graph {
             true => Ok(graph),
-            false => Err(Error::corrupt(&path, "this is not the graph that the model was made from")),
+            false => {
+                Err(Error::corrupt(&path, "this is not the graph that the model was made from"))
+            }
         }
     }
 
@@ -172,7 +179,12 @@ pub fn entries_of<'a>(weights: &'a Weights<f32>, prefix: &str) -> Vec<Entry<'a>>
 }
 
 /// Takes weights out of a file; they must fit the model.
-pub fn take_weights(file: &mut Checkpoint, model: &Logic, about: &About, prefix: &str) -> Result<Weights<f32>> {
+pub fn take_weights(
+    file: &mut Checkpoint,
+    model: &Logic,
+    about: &About,
+    prefix: &str,
+) -> Result<Weights<f32>> {
     // Made without drawing numbers for every entity: only names and shapes matter here.
     let mut weights: Weights<f32> = model.weights(0, 0, &mut Rng::new(0));
     weights.entities.shape[0] = about.entities;

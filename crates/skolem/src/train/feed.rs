@@ -73,11 +73,12 @@ impl<'a> Source<'a> {
                 None => {
                     let mut stream = Stream::new(graph, shape.clone(), config.train.seed)?;
                     let mut tries = 0..TRIES * 16;
-                    tries.try_fold(false, |found, number| match found {
-                        true => Err(Ok(())),
-                        false => stream.draw(number).map(|drawn| drawn.is_some()).map_err(Err),
-                    })
-                    .or_else(|end: skolem_kg::Result<()>| end.map(|()| true))?
+                    tries
+                        .try_fold(false, |found, number| match found {
+                            true => Err(Ok(())),
+                            false => stream.draw(number).map(|drawn| drawn.is_some()).map_err(Err),
+                        })
+                        .or_else(|end: skolem_kg::Result<()>| end.map(|()| true))?
                 }
             };
             match found {
@@ -128,7 +129,9 @@ impl Feed {
     pub fn next(&mut self) -> Result<Batch> {
         let receiver = &self.channels[self.next];
         self.next = (self.next + 1) % self.channels.len();
-        receiver.recv().unwrap_or_else(|_| Err(Error::Setting("the thread that makes batches ended".into())))
+        receiver
+            .recv()
+            .unwrap_or_else(|_| Err(Error::Setting("the thread that makes batches ended".into())))
     }
 }
 
@@ -197,12 +200,21 @@ impl<'a> Maker<'a> {
                 self.place[entity] = shared.len() as u32;
             }
         }
-        shared.iter().enumerate().for_each(|(at, entity)| self.place[*entity as usize] = at as u32 + 1);
+        shared
+            .iter()
+            .enumerate()
+            .for_each(|(at, entity)| self.place[*entity as usize] = at as u32 + 1);
         shared
     }
 
     /// A query and its answers.
-    fn example(&mut self, train: &TrainConfig, number: u64, at: u64, rng: &mut Rng) -> Result<(Query, Vec<u32>)> {
+    fn example(
+        &mut self,
+        train: &TrainConfig,
+        number: u64,
+        at: u64,
+        rng: &mut Rng,
+    ) -> Result<(Query, Vec<u32>)> {
         let turn = train.turns.then(|| Turn::of(number));
         if self.source.listed.is_empty() {
             return self.sampled(turn, number * train.batch as u64 + at, rng);
@@ -217,7 +229,9 @@ impl<'a> Maker<'a> {
         let example = &self.source.listed[shape][place];
         let answers = match &example.answers {
             Some(answers) => answers.to_vec(),
-            None => self.answering.answers(&example.query)?.into_iter().map(|entity| entity.0).collect(),
+            None => {
+                self.answering.answers(&example.query)?.into_iter().map(|entity| entity.0).collect()
+            }
         };
         Ok((example.query.clone(), answers))
     }
@@ -240,13 +254,21 @@ impl<'a> Maker<'a> {
         shapes.len() - 1
     }
 
-    fn sampled(&mut self, turn: Option<Turn>, item: u64, rng: &mut Rng) -> Result<(Query, Vec<u32>)> {
+    fn sampled(
+        &mut self,
+        turn: Option<Turn>,
+        item: u64,
+        rng: &mut Rng,
+    ) -> Result<(Query, Vec<u32>)> {
         // Every shape was found to have queries; one that is rare may still come to nothing here.
         for _ in 0..64 {
             let shape = self.shape(turn, rng);
             for attempt in 0..TRIES {
                 if let Some(drawn) = self.streams[shape].draw(item * TRIES + attempt)? {
-                    return Ok((drawn.query, drawn.easy.into_iter().map(|entity| entity.0).collect()));
+                    return Ok((
+                        drawn.query,
+                        drawn.easy.into_iter().map(|entity| entity.0).collect(),
+                    ));
                 }
             }
         }
@@ -260,7 +282,8 @@ impl<'a> Maker<'a> {
         let is_mine = |at: usize| Turn::of_shape(&source.shapes[at].1) == turn;
         let any = (0..source.shapes.len()).any(is_mine);
         let mine = |at: &usize| !any || is_mine(*at);
-        let len: usize = (0..source.shapes.len()).filter(mine).map(|at| source.listed[at].len()).sum();
+        let len: usize =
+            (0..source.shapes.len()).filter(mine).map(|at| source.listed[at].len()).sum();
         let wanted = position / len as u64;
         if *epoch != wanted {
             *epoch = wanted;

@@ -198,16 +198,22 @@ impl Run {
             return Run::start(about, config, model);
         }
         let mut file = Checkpoint::read(&path)?;
-        let wrong = |what: &str| Error::corrupt(&path, format!("{what}; start anew in another folder"));
-        let text = file.meta.get("progress").ok_or_else(|| wrong("it says nothing of its progress"))?;
-        let at: Progress = serde_json::from_str(text).map_err(|_| wrong("its progress makes no sense"))?;
+        let wrong =
+            |what: &str| Error::corrupt(&path, format!("{what}; start anew in another folder"));
+        let text =
+            file.meta.get("progress").ok_or_else(|| wrong("it says nothing of its progress"))?;
+        let at: Progress =
+            serde_json::from_str(text).map_err(|_| wrong("its progress makes no sense"))?;
         let weights = take_weights(&mut file, &model, &about, "")?;
         let mut take = |prefix: &str| -> Result<Vec<Vec<f32>>> {
             let tensors = weights.all();
-            tensors.map(|tensor| file.take(&format!("{prefix}{}", tensor.name), &tensor.shape)).collect()
+            tensors
+                .map(|tensor| file.take(&format!("{prefix}{}", tensor.name), &tensor.shape))
+                .collect()
         };
         let (m, v) = (take("m.")?, take("v.")?);
-        let seen = file.take("seen", &[about.entities])?.into_iter().map(|step| step as u32).collect();
+        let seen =
+            file.take("seen", &[about.entities])?.into_iter().map(|step| step as u32).collect();
         let moments = Moments { m, v, seen, steps: at.steps };
         let learner = Learner::new(model, weights, moments, config.rules()?);
         Ok(Run { folder: folder.clone(), about, learner, at, report: None })
@@ -285,7 +291,8 @@ impl Run {
                 if best {
                     self.publish(config)?;
                 }
-                stopped_early = config.evaluate.patience > 0 && self.at.stale >= config.evaluate.patience;
+                stopped_early =
+                    config.evaluate.patience > 0 && self.at.stale >= config.evaluate.patience;
             }
             if progress >= 1.0 || stopped_early || cancelled.load(Ordering::Relaxed) {
                 break;
@@ -345,9 +352,11 @@ impl Run {
     fn evaluate(&mut self, tests: &[Test], cancelled: &AtomicBool) -> Result<Report> {
         self.learner.settle(self.at.rate);
         let Learner { model, weights, .. } = &self.learner;
-        evaluate(model, weights, tests, Union::Disjuncts, |_| match cancelled.load(Ordering::Relaxed) {
-            true => Err(Error::Stopped),
-            false => Ok(()),
+        evaluate(model, weights, tests, Union::Disjuncts, |_| {
+            match cancelled.load(Ordering::Relaxed) {
+                true => Err(Error::Stopped),
+                false => Ok(()),
+            }
         })
     }
 }
@@ -390,11 +399,14 @@ pub fn memory_needed(config: &Config, entities: usize, relations: usize) -> f64 
     let dense = h * 3.0 * d + h * h * (config.model.depth as f64 - 1.0) + 2.0 * d * h + 8.0 * d * d;
     // Weights with two moments, and the gradients of the networks.
     let weights = 3.0 * (n * 2.0 * d + relations as f64 * d) + 4.0 * dense;
-    let operands = |shape: &str| shape.parse::<skolem_kg::Shape>().map_or(1.0, |shape| size_of_shape(&shape));
+    let operands =
+        |shape: &str| shape.parse::<skolem_kg::Shape>().map_or(1.0, |shape| size_of_shape(&shape));
     let widest = config.mix.keys().map(|shape| operands(shape)).fold(1.0, f64::max);
     // Rows of a batch: values, inputs, hidden layers and their gradients.
-    let rows = config.train.batch as f64 * widest * (10.0 * d + 2.0 * h * config.model.depth as f64);
-    let scores = config.train.batch as f64 * (config.train.negatives + 2 * config.train.shared) as f64;
+    let rows =
+        config.train.batch as f64 * widest * (10.0 * d + 2.0 * h * config.model.depth as f64);
+    let scores =
+        config.train.batch as f64 * (config.train.negatives + 2 * config.train.shared) as f64;
     4.0 * (weights + rows + scores)
 }
 

@@ -4,11 +4,11 @@
 //! gradient of an entity is made when its row is at hand, added up from all places that used it, and
 //! taken by Adam at once.
 
+use skolem_nn::Real;
 use skolem_nn::kernel::map;
 use skolem_nn::op::loss::Loss;
 use skolem_nn::optim::{Adam, State, Step};
 use skolem_nn::rows::{self, Table};
-use skolem_nn::Real;
 
 use super::batch::{Batch, Use};
 use crate::error::{Error, Result};
@@ -24,6 +24,8 @@ pub struct Rules {
     pub smoothing: f64,
     /// Gradients of scores below this share of a query's weight count as zero.
     pub negligible: f64,
+    /// How many times faster entities learn than networks and relations.
+    pub entity_rate: f64,
     /// The optimiser.
     pub adam: Adam,
     /// Whether entities that a batch does not touch wait for their momentum until they are touched.
@@ -97,12 +99,14 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
     /// Learns from a batch; its loss. When that is not sound nothing is changed.
     pub fn update(&mut self, batch: &Batch, rate: f64, update: u64) -> Result<f64> {
         let step = Step { adam: self.rules.adam, number: self.moments.steps + 1, rate };
+        let entity_step = Step { rate: rate * self.rules.entity_rate, ..step };
         if self.rules.lazy {
-            self.catch_up(Some(&batch.touched.entities), step);
+            self.catch_up(Some(&batch.touched.entities), entity_step);
         }
         let loss = self.gradients(batch);
         self.check(loss, update)?;
-        self.apply(batch, step);
+        self.apply_dense(batch, step);
+        self.apply_entities(batch, entity_step);
         self.moments.steps += 1;
         Ok(loss)
     }
@@ -147,7 +151,8 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
     /// All entities as they are after the last update, whether they wait for their momentum or not.
     pub fn settle(&mut self, rate: f64) {
         if self.rules.lazy {
-            self.catch_up(None, Step { adam: self.rules.adam, number: self.moments.steps + 1, rate });
+            let (adam, rate) = (self.rules.adam, rate * self.rules.entity_rate);
+            self.catch_up(None, Step { adam, number: self.moments.steps + 1, rate });
         }
     }
 
@@ -179,7 +184,9 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
         }
         let count = batch.shared.len();
         let entities = rows::reuse(entities, count * width);
-        rows::each(entities, width, |at, row| row.copy_from_slice(weights.entity(batch.shared[at])));
+        rows::each(entities, width, |at, row| {
+            row.copy_from_slice(weights.entity(batch.shared[at]))
+        });
         let shared = rows::reuse(shared, batch.program.roots.len() * count);
         model.scores(roots, entities, shared);
         for query in 0..batch.program.len() {
@@ -237,7 +244,8 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
             for from in (0..count).step_by(BLOCK) {
                 for (at, droot) in droots.chunks_exact_mut(width).enumerate() {
                     let root = &roots[(first + at) * width..][..width];
-                    let gradients = &shared[(first + at) * count..][from..(from + BLOCK).min(count)];
+                    let gradients =
+                        &shared[(first + at) * count..][from..(from + BLOCK).min(count)];
                     for (place, &gradient) in gradients.iter().enumerate() {
                         if gradient != F::zero() {
                             let entity = &entities[(from + place) * width..][..width];
@@ -247,7 +255,8 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
                 }
             }
         });
-        let sizes: Vec<usize> = (0..batch.program.len()).map(|query| batch.program.roots_of(query).len()).collect();
+        let sizes: Vec<usize> =
+            (0..batch.program.len()).map(|query| batch.program.roots_of(query).len()).collect();
         rows::each_group(droots, width, sizes.into_iter(), |query, droots| {
             let first = batch.program.roots_of(query).start;
             for at in batch.own_starts[query] as usize..batch.own_starts[query + 1] as usize {
@@ -280,7 +289,8 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
         }
         let finite = |numbers: &[F]| map::sum_of_squares(numbers).is_finite();
         let dense = self.weights.dense.iter().zip(&self.gradients.dense);
-        let broken = dense.filter(|(_, gradient)| !finite(gradient)).map(|(tensor, _)| &tensor.name[..]);
+        let broken =
+            dense.filter(|(_, gradient)| !finite(gradient)).map(|(tensor, _)| &tensor.name[..]);
         let relations = (!finite(&self.gradients.relations)).then_some("relations");
         let entities = (!finite(&self.pass.danchors)).then_some("entities");
         match broken.chain(relations).chain(entities).next() {
@@ -303,8 +313,8 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
         Parts { model: &self.model, pass: &self.pass, scores: &self.scores }
     }
 
-    fn apply(&mut self, batch: &Batch, step: Step) {
-        self.apply_dense(batch, step);
+    /// Adam on the entities.
+    fn apply_entities(&mut self, batch: &Batch, step: Step) {
         let Learner { model, weights, moments, rules, pass, scores, .. } = self;
         let parts = Parts { model: &*model, pass: &*pass, scores: &*scores };
         let width = model.width();
@@ -368,7 +378,9 @@ impl<F: Real, M: Model<F>> Parts<'_, F, M> {
         };
         for used in batch.touched.uses_of(place) {
             match *used {
-                Use::Anchor(at) => map::add(&mut gradient, &danchors[at as usize * width..][..width]),
+                Use::Anchor(at) => {
+                    map::add(&mut gradient, &danchors[at as usize * width..][..width])
+                }
                 Use::Own(at) => {
                     let at = at as usize;
                     add(self.scores.own_root[at] as usize, self.scores.own[at], &mut gradient);

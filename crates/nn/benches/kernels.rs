@@ -1,0 +1,46 @@
+//! How fast the inner loops are, beside what memory and arithmetic allow: `cargo bench -p skolem-nn`.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use skolem_nn::kernel::{Level, l1, limit};
+
+const WIDTH: usize = 800;
+const ROWS: usize = 64;
+
+fn main() {
+    let numbers = |seed: usize, count: usize| -> Vec<f32> {
+        (0..count).map(|at| ((at * 7919 + seed * 104_729) % 1000) as f32 / 1000.0).collect()
+    };
+    let (sets, entities) = (numbers(1, 4 * WIDTH), numbers(2, ROWS * WIDTH));
+    println!("nanoseconds a pair of rows of {WIDTH}, one thread");
+    for level in Level::ALL.into_iter().filter(|level| *level <= Level::best()) {
+        limit(level);
+        let one = time(ROWS, || {
+            entities.chunks(WIDTH).map(|entity| l1::l1(&sets[..WIDTH], entity)).sum::<f32>()
+        });
+        let four = time(4 * ROWS, || {
+            entities.chunks(WIDTH).map(|entity| l1::l1_four(&sets, WIDTH, entity)[0]).sum::<f32>()
+        });
+        let mut out = vec![0.0; WIDTH];
+        let signs = time(ROWS, || {
+            entities
+                .chunks(WIDTH)
+                .for_each(|entity| l1::add_signs(&mut out, &sets[..WIDTH], entity, 0.1));
+            out[0]
+        });
+        println!("{:<9} l1 {one:6.1}  l1_four {four:6.1}  add_signs {signs:6.1}", level.name());
+    }
+}
+
+fn time(pairs: usize, mut run: impl FnMut() -> f32) -> f64 {
+    let mut best = f64::MAX;
+    for _ in 0..50 {
+        let start = Instant::now();
+        for _ in 0..20 {
+            black_box(run());
+        }
+        best = best.min(start.elapsed().as_secs_f64() / (20 * pairs) as f64);
+    }
+    best * 1e9
+}

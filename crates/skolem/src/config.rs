@@ -59,6 +59,10 @@ pub struct ModelConfig {
     pub gamma: f64,
     /// What a distance of 1 costs.
     pub scale: f64,
+    /// How far around ½ the first truth values of entities are spread: 1 for all of [0, 1].
+    pub spread: f64,
+    /// The first numbers of relations are between this and its negative; 0 for the paper's (γ + 2)/d.
+    pub relation_range: f64,
 }
 
 /// `[train]`
@@ -164,6 +168,8 @@ impl Config {
                 transparent: logic.transparent,
                 gamma: logic.gamma,
                 scale: logic.scale,
+                spread: logic.spread,
+                relation_range: logic.relation_range,
             },
             train: TrainConfig {
                 recipe: "paper".into(),
@@ -215,13 +221,26 @@ impl Config {
             layers.iter().rev().find_map(|layer| layer.get("train")?.get("recipe")?.as_str());
         let mut all =
             Table::try_from(Config::recipe(named.unwrap_or("fast"))?).map_err(internal)?;
-        for layer in layers {
-            // A mix replaces the default one: shapes left out are not trained.
-            if layer.contains_key("mix") && file.is_some() {
+        for (at, layer) in layers.into_iter().enumerate() {
+            // A file's mix replaces the default one: shapes left out are not trained.
+            if layer.contains_key("mix") && file.is_some() && at == 0 {
                 all.insert("mix".into(), Value::Table(Table::new()));
             }
             merge(&mut all, layer, "")?;
         }
+        let config: Config = all
+            .try_into()
+            .map_err(|error: toml::de::Error| Error::Setting(error.message().to_owned()))?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Settings as a model was stored with them. Knobs that did not exist then have the values of
+    /// `paper`, with which nothing changes.
+    pub fn stored(table: Table) -> Result<Config> {
+        let mut all = Table::try_from(Config::recipe("paper")?).map_err(internal)?;
+        all.insert("mix".into(), Value::Table(Table::new()));
+        merge(&mut all, table, "")?;
         let config: Config = all
             .try_into()
             .map_err(|error: toml::de::Error| Error::Setting(error.message().to_owned()))?;
@@ -260,6 +279,8 @@ impl Config {
         };
         within("model.gamma", model.gamma, 0.0, 1e6)?;
         within("model.scale", model.scale, 1e-6, 1e6)?;
+        within("model.relation_range", model.relation_range, 0.0, 100.0)?;
+        within("model.spread", model.spread, 0.0, 1.0)?;
         within("train.rate", train.rate, 0.0, 10.0)?;
         within("train.entity_rate", train.entity_rate, 0.0, 1e4)?;
         within("train.smoothing", train.smoothing, 0.0, 0.99)?;
@@ -290,14 +311,36 @@ impl Config {
     /// The model's settings.
     pub fn logic(&self) -> Result<Logic> {
         let ModelConfig {
-            dim, hidden, depth, bounds, attention, transparent, gamma, scale, ..
+            dim,
+            hidden,
+            depth,
+            bounds,
+            attention,
+            transparent,
+            gamma,
+            scale,
+            spread,
+            relation_range,
+            ..
         } = self.model;
         let tnorm: TNorm = self
             .model
             .tnorm
             .parse()
             .map_err(|error| Error::Setting(format!("model.tnorm: {error}")))?;
-        Ok(Logic { dim, hidden, depth, tnorm, bounds, attention, transparent, gamma, scale })
+        Ok(Logic {
+            dim,
+            hidden,
+            depth,
+            tnorm,
+            bounds,
+            attention,
+            transparent,
+            gamma,
+            scale,
+            spread,
+            relation_range,
+        })
     }
 
     /// How updates are made.
@@ -474,8 +517,22 @@ mod tests {
         let config = Config::layered(Some(&file), &["model.dim=7".into()]).unwrap();
         assert!(config.model.bounds && config.model.dim == 7);
         assert_eq!(config.mix.len(), 2);
+        let config = Config::layered(Some(&file), &["mix.2p=1".into(), "mix.3p=1".into()]).unwrap();
+        assert_eq!(config.mix.len(), 4);
         std::fs::write(&file, "[model\n").unwrap();
         assert!(Config::layered(Some(&file), &[]).unwrap_err().to_string().contains("my.toml"));
+    }
+
+    #[test]
+    fn stored_settings_may_lack_knobs_that_are_newer() {
+        let config = layered(&["train.recipe=fast", "mix.2u=3"]).unwrap();
+        let mut table = Table::try_from(&config).unwrap();
+        assert_eq!(Config::stored(table.clone()).unwrap(), config);
+        let train = table.get_mut("train").unwrap().as_table_mut().unwrap();
+        train.remove("entity_rate").unwrap();
+        assert_eq!(Config::stored(table.clone()).unwrap().train.entity_rate, 1.0);
+        table.insert("speed".into(), Value::Integer(3));
+        assert!(Config::stored(table).unwrap_err().to_string().contains("unknown knob 'speed'"));
     }
 
     #[test]

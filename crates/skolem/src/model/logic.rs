@@ -35,6 +35,10 @@ pub struct Logic {
     pub gamma: f64,
     /// What a distance of 1 costs.
     pub scale: f64,
+    /// How far around ½ the first truth values of entities are spread.
+    pub spread: f64,
+    /// The first numbers of relations are between this and its negative; 0 for the paper's (γ + 2)/d.
+    pub relation_range: f64,
 }
 
 impl Default for Logic {
@@ -49,6 +53,8 @@ impl Default for Logic {
             transparent: false,
             gamma: 0.375,
             scale: 100.0,
+            spread: 1.0,
+            relation_range: 0.0,
         }
     }
 }
@@ -194,7 +200,12 @@ impl<F: Real> Model<F> for Logic {
             // u = l + share·(1 − l)
             table.data.chunks_exact_mut(2 * d).for_each(bounds::widen);
         }
-        let range = (self.gamma + 2.0) / d as f64;
+        if self.spread != 1.0 {
+            let (half, spread) = (F::of(0.5), F::of(self.spread));
+            table.data.iter_mut().for_each(|x| *x = half + spread * (*x - half));
+        }
+        let published = (self.gamma + 2.0) / d as f64;
+        let range = if self.relation_range > 0.0 { self.relation_range } else { published };
         let vectors = Tensor::new("relations", &[relations, d], || uniform(-range, range));
         let mut sizes = vec![("projection.first".to_owned(), h, 3 * d)];
         sizes.extend((1..self.depth).map(|at| (format!("projection.hidden{at}"), h, h)));

@@ -1,5 +1,6 @@
 //! Learns logic embeddings of a knowledge graph and answers logical questions with them.
 
+pub mod answer;
 pub mod config;
 pub mod error;
 pub mod evaluate;

@@ -124,7 +124,7 @@ pub fn evaluate<F: Real, M: Model<F>>(
 }
 
 /// The best score that any root of a query gives each entity.
-fn best_scores<F: Real>(rows: &[F], count: usize) -> std::borrow::Cow<'_, [F]> {
+pub(crate) fn best_scores<F: Real>(rows: &[F], count: usize) -> std::borrow::Cow<'_, [F]> {
     let mut rows = rows.chunks_exact(count);
     let first = rows.next().unwrap_or(&[]);
     let mut best = std::borrow::Cow::Borrowed(first);

@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::command::{
-    ask, completions, dataset, demo, eval, find, import, query, sample, stats, train,
+    ask, bench, completions, dataset, demo, eval, find, import, query, sample, stats, train,
 };
 
 const LONG_ABOUT: &str = "\
@@ -53,5 +53,6 @@ pub enum Command {
     Eval(eval::Args),
     Sample(sample::Args),
     Dataset(dataset::Args),
+    Bench(bench::Args),
     Completions(completions::Args),
 }

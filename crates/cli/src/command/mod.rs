@@ -1,6 +1,7 @@
 //! One file a command: its arguments, what it does and what it prints.
 
 pub mod ask;
+pub mod bench;
 pub mod completions;
 pub mod dataset;
 pub mod demo;
@@ -44,6 +45,7 @@ pub fn run(args: Args, out: &mut dyn Write) -> Result<ExitCode> {
         Command::Eval(args) => eval::run(&args, out),
         Command::Sample(args) => sample::run(&args, out),
         Command::Dataset(args) => dataset::run(&args, out),
+        Command::Bench(args) => bench::run(&args, out),
         Command::Completions(args) => completions::run(&args, out),
     }
 }

@@ -9,6 +9,7 @@ pub mod adam;
 pub mod l1;
 pub mod map;
 pub mod matmul;
+pub mod peak;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};

@@ -245,15 +245,47 @@ pub fn write_atomically_with<T>(
 /// As [`write_atomically`], for writers that keep their file open: it appears with
 /// [`AtomicFile::commit`], and dropped before that it leaves nothing behind.
 pub struct AtomicFile {
-    out: BufWriter<NamedTempFile>,
+    out: BufWriter<Partial>,
     path: PathBuf,
+}
+
+/// How the names of files that are being written begin and end.
+const PARTIAL: (&str, &str) = (".skolem-", ".partial");
+
+/// A file that is being written. Its errors do not name it: what is to be named is the finished one.
+struct Partial(NamedTempFile);
+
+impl Write for Partial {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.as_file_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.as_file_mut().flush()
+    }
+}
+
+/// Whether this is the name of a file that was being written when the program was killed.
+pub fn is_partial(name: &std::ffi::OsStr) -> bool {
+    name.to_str().is_some_and(|name| name.starts_with(PARTIAL.0) && name.ends_with(PARTIAL.1))
+}
+
+/// Removes what was being written to a folder when the program was killed.
+pub fn remove_partial(folder: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(folder).map_err(Error::io(folder))? {
+        let entry = entry.map_err(Error::io(folder))?;
+        if is_partial(&entry.file_name()) && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            std::fs::remove_file(entry.path()).map_err(Error::io(entry.path()))?;
+        }
+    }
+    Ok(())
 }
 
 impl AtomicFile {
     /// Starts a file that is to appear at a path.
     pub fn create(path: &Path) -> Result<AtomicFile> {
         let mut builder = tempfile::Builder::new();
-        builder.prefix(".skolem-").suffix(".partial");
+        builder.prefix(PARTIAL.0).suffix(PARTIAL.1);
         #[cfg(unix)]
         {
             // Temporary files are private by default; the finished one should obey the umask
@@ -265,7 +297,10 @@ impl AtomicFile {
         let temporary = builder
             .tempfile_in(folder_of(path))
             .map_err(|error| Error::io(path)(error.kind().into()))?;
-        Ok(AtomicFile { out: BufWriter::with_capacity(1 << 20, temporary), path: path.to_owned() })
+        Ok(AtomicFile {
+            out: BufWriter::with_capacity(1 << 20, Partial(temporary)),
+            path: path.to_owned(),
+        })
     }
 
     /// Where it is to appear.
@@ -276,7 +311,7 @@ impl AtomicFile {
     /// Puts the file in its place: all of it is on the disk when this returns.
     pub fn commit(self) -> Result<()> {
         let path = self.path;
-        let temporary =
+        let Partial(temporary) =
             self.out.into_inner().map_err(|error| Error::io(&path)(error.into_error()))?;
         temporary.as_file().sync_all().map_err(Error::io(&path))?;
         temporary.persist(&path).map_err(|error| Error::io(&path)(error.error))?;

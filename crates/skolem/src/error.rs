@@ -29,7 +29,7 @@ pub enum Error {
     },
     /// Numbers went out of hand while learning.
     #[error(
-        "learning diverged at update {update}: {what}; the state before it is kept: try a lower train.rate"
+        "learning diverged at update {update}: {what}; the state before it is kept; start anew with a lower train.rate"
     )]
     Diverged {
         /// The update that was not made.

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
@@ -11,7 +12,7 @@ use skolem::config::Config;
 use skolem::evaluate::{Test, read_tests, sample_tests};
 use skolem::store::Folder;
 use skolem::train::feed::Example;
-use skolem::train::run::{Event, Limit, Moment, Outcome, Plan, train};
+use skolem::train::run::{Event, Limit, Moment, Outcome, Plan, check, train};
 use skolem_kg::dataset::{self, Answers};
 use skolem_kg::{Graph, Split};
 
@@ -77,11 +78,15 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         false => {
             let config = Config::layered(args.config.as_deref(), &args.set)?;
             let Some(path) = &args.graph else { bail!("name a graph to learn from") };
-            (config, open_graph(path)?, given.unwrap_or(Limit::Seconds(1800.0)))
+            let graph = open_graph(path)?;
+            folder.check_free(&graph)?;
+            (config, graph, given.unwrap_or(Limit::Seconds(1800.0)))
         }
     };
+    check(&graph, &config)?;
     let cancelled = cancellation();
-    let examples = args.queries.as_deref().map(examples).transpose()?;
+    let examples = args.queries.as_deref().map(|queries| examples(queries, &cancelled));
+    let examples = examples.transpose()?;
     let tests = tests(&graph, &config, args.queries.as_deref())?;
     let plan = Plan {
         graph: &graph,
@@ -125,12 +130,13 @@ fn files_with(folder: &Path, word: &str) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn examples(folder: &Path) -> Result<Vec<Example>> {
+fn examples(folder: &Path, cancelled: &AtomicBool) -> Result<Vec<Example>> {
     let mut examples = Vec::new();
     let counter = progress::counter("training queries");
     for file in files_with(folder, "train")? {
         for example in dataset::read(&file)? {
             let example = example?;
+            super::check(cancelled)?;
             let answers = match example.easy {
                 Answers::Listed(entities) if !entities.is_empty() => {
                     Some(entities.into_iter().map(|entity| entity.0).collect())

@@ -56,15 +56,17 @@ pub struct Log {
     jsonl: Lines,
     csv: Lines,
     events: EventWriter,
+    rows: usize,
 }
 
 impl Log {
-    /// Opens the log of a folder. Rows after `update` (left by a run that was killed after its last
-    /// checkpoint) are dropped, as is a torn last line.
-    pub fn open(folder: &Path, update: u64) -> Result<Log> {
+    /// Opens the log of a folder. Rows after the first `count` or after `update` (left by a run that was
+    /// killed after its last checkpoint) are dropped, as is a torn last line.
+    pub fn open(folder: &Path, update: u64, count: usize) -> Result<Log> {
         let (jsonl, csv) = (folder.join(JSONL), folder.join(CSV));
         let text = read(&jsonl)?;
         let mut rows = parse(&jsonl, &text)?;
+        rows.truncate(count);
         rows.retain(|(row, _)| row.update <= update);
         write_atomically(&jsonl, |out| {
             // As they were: a row read and written again could differ in its last digits.
@@ -77,7 +79,18 @@ impl Log {
         let mut events = EventWriter::create(folder, update)?;
         events.restart(update.saturating_add(1))?;
         events.flush()?;
-        Ok(Log { jsonl: Lines::open(jsonl)?, csv: Lines::open(csv)?, events })
+        let rows = rows.len();
+        Ok(Log { jsonl: Lines::open(jsonl)?, csv: Lines::open(csv)?, events, rows })
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
     }
 
     /// Adds a row; it survives the end of the process.
@@ -86,6 +99,7 @@ impl Log {
             .map_err(|error| Error::io(&self.jsonl.path)(error.into()))?;
         self.jsonl.add(json)?;
         self.csv.add(cells(row))?;
+        self.rows += 1;
         let fixed = [
             ("train/loss", row.loss),
             ("train/rate", Some(row.rate)),
@@ -179,6 +193,8 @@ mod tests {
     use super::*;
     use std::fs;
 
+    const ALL: usize = usize::MAX;
+
     fn row(update: u64) -> Row {
         let bare = Row {
             update,
@@ -207,7 +223,7 @@ mod tests {
 
     /// The log of a run that made 40 updates.
     fn run(folder: &Path) -> Log {
-        let mut log = Log::open(folder, 0).unwrap();
+        let mut log = Log::open(folder, 0, ALL).unwrap();
         [10, 20, 30, 40].iter().for_each(|&update| log.add(&row(update)).unwrap());
         log.sync().unwrap();
         log
@@ -227,7 +243,7 @@ mod tests {
         assert!(json.contains(r#""negation":null,"shapes":{"2in":0.125}}"#), "{json}");
         // Opening again changes nothing, and makes the table anew.
         fs::remove_file(folder.join(CSV)).unwrap();
-        Log::open(folder, 40).unwrap();
+        Log::open(folder, 40, ALL).unwrap();
         assert_eq!((text(folder, JSONL), text(folder, CSV)), (json, table.into()));
     }
 
@@ -241,12 +257,27 @@ mod tests {
             append(folder, JSONL, torn);
             append(folder, CSV, b"50,1");
             assert_eq!(Log::rows(folder).unwrap(), [10, 20, 30, 40].map(row));
-            let mut log = Log::open(folder, 25).unwrap();
+            let mut log = Log::open(folder, 25, ALL).unwrap();
             assert_eq!(Log::rows(folder).unwrap(), [10, 20].map(row));
             log.add(&row(30)).unwrap();
             assert_eq!(Log::rows(folder).unwrap(), [10, 20, 30].map(row));
             assert!(text(folder, CSV).ends_with("0.25,,\n30,7.5,0.5,0.0001,,,\n"));
         }
+    }
+
+    #[test]
+    fn rows_of_the_same_update_are_told_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let mut log = run(folder);
+        assert!(log.len() == 4 && !log.is_empty());
+        // Two rows of update 40, the second one after the checkpoint.
+        log.add(&row(40)).unwrap();
+        let mut log = Log::open(folder, 40, 4).unwrap();
+        assert_eq!((log.len(), Log::rows(folder).unwrap().len()), (4, 4));
+        log.add(&row(40)).unwrap();
+        assert_eq!(Log::rows(folder).unwrap(), [10, 20, 30, 40, 40].map(row));
+        assert_eq!(text(folder, CSV).lines().count(), 6);
     }
 
     #[test]
@@ -262,7 +293,7 @@ mod tests {
             assert_eq!(Log::rows(folder).unwrap(), [10, 20, 30, 40].map(row)[..rows]);
             // Opening waits for the disk, so not every time.
             if len % 5 == 0 || whole[len] == b'\n' {
-                Log::open(folder, 100).unwrap().add(&row(100)).unwrap();
+                Log::open(folder, 100, ALL).unwrap().add(&row(100)).unwrap();
                 assert_eq!(Log::rows(folder).unwrap().len(), rows + 1);
             }
         }
@@ -272,7 +303,7 @@ mod tests {
     fn numbers_that_are_none_break_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
-        let mut log = Log::open(folder, 0).unwrap();
+        let mut log = Log::open(folder, 0, ALL).unwrap();
         let shapes = BTreeMap::from([("1p".into(), f64::NAN), ("2p".into(), 0.5)]);
         let (loss, rate) = (Some(f64::NAN), f64::INFINITY);
         log.add(&Row { seconds: f64::NAN, loss, rate, shapes, ..row(10) }).unwrap();
@@ -280,7 +311,7 @@ mod tests {
         let rows = Log::rows(folder).unwrap();
         assert!(rows[0].rate.is_nan() && rows[0].seconds.is_nan() && rows[0].loss.is_none());
         assert_eq!((rows[0].shapes.len(), rows[0].shapes["2p"], &rows[1]), (1, 0.5, &row(20)));
-        Log::open(folder, 20).unwrap();
+        Log::open(folder, 20, ALL).unwrap();
         assert!(text(folder, CSV).contains("\n10,,,,,,\n20,5,"), "{}", text(folder, CSV));
     }
 
@@ -292,9 +323,11 @@ mod tests {
         append(folder, JSONL, b"oops\n");
         log.add(&row(50)).unwrap();
         let before = text(folder, JSONL);
-        let error = Log::open(folder, 50).err().unwrap().to_string();
+        let error = Log::open(folder, 50, ALL).err().unwrap().to_string();
         assert!(error.contains("metrics.jsonl: line 5 is not a row"), "{error}");
         assert_eq!(text(folder, JSONL), before);
-        assert!(Log::open(&folder.join("missing"), 0).err().unwrap().to_string().contains(JSONL));
+        assert!(
+            Log::open(&folder.join("missing"), 0, ALL).err().unwrap().to_string().contains(JSONL)
+        );
     }
 }

@@ -17,8 +17,10 @@ pub mod tensorboard;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use skolem_kg::Graph;
 use skolem_kg::rng::Rng;
-use skolem_kg::{Graph, store::write_atomically};
+use skolem_kg::store::{is_partial, remove_partial, write_atomically};
+use toml::Value;
 
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -30,6 +32,9 @@ pub use card::card;
 
 /// The version of the folder's layout.
 const VERSION: u32 = 1;
+/// The file that learning goes on from.
+pub(crate) const STATE: &str = "state.safetensors";
+const WEIGHTS: &str = "weights.safetensors";
 
 /// What `model.toml` says besides the settings.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -46,10 +51,13 @@ pub struct About {
     pub relations: usize,
     /// How long it learns.
     pub limit: Limit,
+    /// Number of queries that it was given to learn from; none if they are sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub examples: Option<usize>,
 }
 
 /// `model.toml`
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct Description {
     about: About,
     #[serde(flatten)]
@@ -83,17 +91,49 @@ impl Folder {
         self.file("model.toml").exists()
     }
 
-    /// Starts a model here: the folder must be new or empty.
-    pub fn create(&self, graph: &Graph, config: &Config, limit: Limit) -> Result<About> {
-        std::fs::create_dir_all(&self.path).map_err(Error::io(&self.path))?;
-        let mut inside = std::fs::read_dir(&self.path).map_err(Error::io(&self.path))?;
-        if inside.next().is_some() {
-            return Err(Error::corrupt(
-                &self.path,
-                "this folder is not empty: name another one, or go on with --resume",
-            ));
+    /// Whether there are weights to use it with.
+    pub fn has_weights(&self) -> bool {
+        self.file(WEIGHTS).exists()
+    }
+
+    /// Refuses a path at which no model can be started: there must be nothing, or a folder that is
+    /// empty. What a start of this very model left there when it was killed does not count.
+    pub fn check_free(&self, graph: &Graph) -> Result<()> {
+        let refused = |what: &str| Err(Error::corrupt(&self.path, what));
+        match std::fs::metadata(&self.path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(Error::io(&self.path)(error)),
+            Ok(found) if !found.is_dir() => return refused("this is a file: name a folder"),
+            Ok(_) => {}
         }
-        graph.write(self.file("graph.kg"))?;
+        for entry in std::fs::read_dir(&self.path).map_err(Error::io(&self.path))? {
+            let name = entry.map_err(Error::io(&self.path))?.file_name();
+            let is_ours = || {
+                let found = Graph::open(self.file("graph.kg"));
+                found.is_ok_and(|found| found.fingerprint() == graph.fingerprint())
+            };
+            if is_partial(&name) || (name == "graph.kg" && !self.has_model() && is_ours()) {
+                continue;
+            }
+            return match self.has_model() {
+                true => refused("there is a model already: name another folder, or --resume it"),
+                false => refused("this folder is not empty: name another one"),
+            };
+        }
+        Ok(())
+    }
+
+    /// Starts a model here; see [`Folder::check_free`].
+    pub fn create(
+        &self,
+        graph: &Graph,
+        config: &Config,
+        limit: Limit,
+        examples: Option<usize>,
+    ) -> Result<About> {
+        self.check_free(graph)?;
+        let is_new = !self.path.exists();
+        std::fs::create_dir_all(&self.path).map_err(Error::io(&self.path))?;
         let about = About {
             format_version: VERSION,
             skolem: env!("CARGO_PKG_VERSION").into(),
@@ -101,9 +141,19 @@ impl Folder {
             entities: graph.entity_count(),
             relations: graph.relation_count(),
             limit,
+            examples,
         };
-        self.describe(&about, config)?;
-        Ok(about)
+        let written = remove_partial(&self.path)
+            // The description comes last: with it, all that a model needs is there.
+            .and_then(|()| graph.write(self.file("graph.kg")))
+            .map_err(Error::from)
+            .and_then(|()| self.describe(&about, config));
+        if written.is_err() && is_new {
+            // The disk is full, or the like. What matters is that error.
+            let _ = std::fs::remove_file(self.file("graph.kg"));
+            let _ = std::fs::remove_dir(&self.path);
+        }
+        written.map(|()| about)
     }
 
     /// Writes `model.toml`.
@@ -118,9 +168,14 @@ impl Folder {
     /// Reads `model.toml`.
     pub fn description(&self) -> Result<(About, Config)> {
         let path = self.file("model.toml");
-        let text = std::fs::read_to_string(&path).map_err(Error::io(&path))?;
+        let text = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                Error::corrupt(&self.path, "there is no model here (no file model.toml)")
+            }
+            _ => Error::io(&path)(error),
+        })?;
         let wrong = |what: String| Error::corrupt(&path, what);
-        let table: toml::Table =
+        let mut table: toml::Table =
             text.parse().map_err(|error: toml::de::Error| wrong(error.to_string()))?;
         let version =
             table.get("about").and_then(|about| about.get("format_version")?.as_integer());
@@ -134,9 +189,10 @@ impl Folder {
             Some(1..) => {}
             _ => return Err(wrong("no model of skolem: about.format_version is missing".into())),
         }
-        let Description { about, config } =
-            toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-        config.check()?;
+        let about = table.remove("about").map(Value::try_into).transpose();
+        let about = about.map_err(|error: toml::de::Error| wrong(error.message().to_owned()))?;
+        let about = about.ok_or_else(|| wrong("it says nothing of its model".into()))?;
+        let config = Config::stored(table).map_err(|error| wrong(error.to_string()))?;
         Ok((about, config))
     }
 
@@ -157,14 +213,21 @@ impl Folder {
         let (about, config) = self.description()?;
         let graph = self.graph(&about)?;
         let model = config.logic()?;
-        let mut file = Checkpoint::read(&self.file("weights.safetensors"))?;
+        let path = self.file(WEIGHTS);
+        if !self.has_weights() {
+            return Err(Error::corrupt(
+                &path,
+                "nothing is learnt yet: go on with skolem train --resume",
+            ));
+        }
+        let mut file = Checkpoint::read(&path)?;
         let weights = take_weights(&mut file, &model, &about, "")?;
         Ok((config, graph, model, weights))
     }
 
     /// Writes the weights that the model is used with.
     pub fn write_weights(&self, weights: &Weights<f32>, meta: &Meta) -> Result<()> {
-        checkpoint::write(&self.file("weights.safetensors"), &entries_of(weights, ""), meta)
+        checkpoint::write(&self.file(WEIGHTS), &entries_of(weights, ""), meta)
     }
 }
 

@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 /// Attempts at a query before another shape is tried, and before a shape counts as impossible.
 const TRIES: u64 = 1 << 10;
 /// Batches that each thread may be ahead.
-const AHEAD: usize = 3;
+pub(super) const AHEAD: usize = 3;
 /// Parts of the random numbers, so that no two uses share any.
 const ITEMS: u64 = 0x6261_7463_6800;
 const ORDER: u64 = 0x6f72_6465_7200;
@@ -54,13 +54,14 @@ impl<'a> Source<'a> {
     ) -> Result<(Source<'a>, Vec<String>)> {
         let mut source = Source { graph, config, shapes: Vec::new(), listed: Vec::new() };
         let mut missing = Vec::new();
-        let mut by_shape = examples.map(|examples| {
-            let mut by_shape = std::collections::HashMap::<Shape, Vec<Example>>::new();
+        let mut by_shape = None;
+        if let Some(examples) = examples {
+            let by_shape = by_shape.insert(std::collections::HashMap::<Shape, Vec<Example>>::new());
             for example in examples {
+                check(graph, &example)?;
                 by_shape.entry(example.query.shape().canonical()).or_default().push(example);
             }
-            by_shape
-        });
+        }
         for (name, weight) in &config.mix {
             let shape: Shape = name.parse()?;
             let found = match &mut by_shape {
@@ -118,6 +119,25 @@ impl<'a> Source<'a> {
     }
 }
 
+/// Refuses an example of another graph.
+fn check(graph: &Graph, example: &Example) -> Result<()> {
+    let is_entity = |entity: &u32| (*entity as usize) < graph.entity_count();
+    let fits = |term: &Query| match term {
+        Query::Anchor(entity) => is_entity(&entity.0),
+        Query::Follow(relation, _) => relation.index() < graph.relation_count(),
+        _ => true,
+    };
+    let mut answers = example.answers.iter().flatten();
+    match example.query.terms().into_iter().all(fits) && answers.all(is_entity) {
+        true => Ok(()),
+        false => Err(Error::Setting(
+            "a query to learn from names an entity or a relation that the graph does not have: the \
+             query sets belong to another graph"
+                .into(),
+        )),
+    }
+}
+
 /// Batches as they come.
 pub struct Feed {
     channels: Vec<Receiver<Result<Batch>>>,
@@ -126,6 +146,7 @@ pub struct Feed {
 
 impl Feed {
     /// The next batch.
+    #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Batch> {
         let receiver = &self.channels[self.next];
         self.next = (self.next + 1) % self.channels.len();

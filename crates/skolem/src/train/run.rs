@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use skolem_kg::Graph;
 use skolem_kg::rng::Rng;
-use skolem_kg::store::write_atomically;
+use skolem_kg::store::{remove_partial, write_atomically};
+use skolem_kg::{Graph, Split};
 
-use super::feed::{Example, Source};
+use super::feed::{AHEAD, Example, Source};
 use super::update::{Learner, Moments};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ use crate::model::{Logic, Model};
 use crate::program::Union;
 use crate::store::checkpoint::{self, Checkpoint, Entry, Meta};
 use crate::store::metrics::{Log, Row};
-use crate::store::{About, Folder, card, entries_of, take_weights};
+use crate::store::{About, Folder, STATE, card, entries_of, take_weights};
 
 /// When a run ends.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -132,6 +132,8 @@ struct Progress {
     best: Option<(f64, u64)>,
     loss: f64,
     rate: f64,
+    /// Rows of the log.
+    rows: usize,
     done: bool,
 }
 
@@ -143,25 +145,23 @@ const LOGGED: u64 = 100;
 /// Learns a model.
 pub fn train(plan: Plan<'_>, mut tell: impl FnMut(Event<'_>)) -> Result<Outcome> {
     let Plan { graph, config, limit, examples, tests, folder, resume, cancelled } = plan;
-    config.check()?;
-    if graph.entity_count() == 0 || graph.relation_count() == 0 {
-        return Err(Error::Setting("the graph has no edges to learn from".into()));
-    }
+    check(graph, config)?;
     let model = config.logic()?;
-    check_memory(config, graph)?;
+    let given = examples.as_ref().map(Vec::len);
     let (source, missing) = Source::new(graph, config, examples)?;
     let mut run = match resume {
-        true => Run::resume(folder, config, model, limit)?,
+        true => Run::resume(folder, config, model, limit, given)?,
+        // Nothing is there yet that would be worth keeping.
+        false if cancelled.load(Ordering::Relaxed) => return Err(Error::Stopped),
         false => {
-            let about = folder.create(graph, config, limit)?;
-            Run::start(about, config, model)?
+            let about = folder.create(graph, config, limit, given)?;
+            Run::start(folder, about, config, model)?
         }
     };
-    run.folder = folder.clone();
-    let mut log = Log::open(folder.path(), run.at.update)?;
+    let mut log = Log::open(folder.path(), run.at.update, run.at.rows)?;
     let weights = run.learner.weights.len();
     tell(Event::Start { update: run.at.update, weights, missing: &missing });
-    let threads = std::thread::available_parallelism().map_or(2, usize::from).min(4);
+    let threads = feeders();
     std::thread::scope(|scope| {
         let mut feed = source.start(scope, threads, run.at.update)?;
         let ended = run.go(config, limit, &tests, &mut log, cancelled, &mut tell, || feed.next());
@@ -180,30 +180,54 @@ struct Run {
 }
 
 impl Run {
-    fn start(about: About, config: &Config, model: Logic) -> Result<Run> {
+    fn start(folder: &Folder, about: About, config: &Config, model: Logic) -> Result<Run> {
         let mut rng = Rng::stream(config.train.seed, 0x7765_6967_6874, 0);
         let weights = model.weights(about.entities, about.relations, &mut rng);
         let moments = Moments::new(&weights);
         let learner = Learner::new(model, weights, moments, config.rules()?);
-        Ok(Run { folder: Folder::at(""), about, learner, at: Progress::default(), report: None })
+        let (folder, at) = (folder.clone(), Progress::default());
+        Ok(Run { folder, about, learner, at, report: None })
     }
 
-    fn resume(folder: &Folder, config: &Config, model: Logic, limit: Limit) -> Result<Run> {
+    fn resume(
+        folder: &Folder,
+        config: &Config,
+        model: Logic,
+        limit: Limit,
+        examples: Option<usize>,
+    ) -> Result<Run> {
         let (mut about, _) = folder.description()?;
+        check_examples(about.examples, examples)?;
+        // Written before anything but the new limit: what is damaged stays as it is.
+        let state = folder.file(STATE);
+        let (before, is_saved) = (about.limit, state.exists());
         about.limit = limit;
-        folder.describe(&about, config)?;
-        let path = folder.file("state.safetensors");
-        if !path.exists() {
+        let run = match is_saved {
+            true => Run::saved(folder, about, config, model)?,
             // Killed before the first checkpoint: the start is as good as any.
-            return Run::start(about, config, model);
+            false => Run::start(folder, about, config, model)?,
+        };
+        remove_partial(folder.path())?;
+        if before != limit {
+            folder.describe(&run.about, config)?;
         }
+        Ok(run)
+    }
+
+    /// The state that was saved last.
+    fn saved(folder: &Folder, about: About, config: &Config, model: Logic) -> Result<Run> {
+        let path = folder.file(STATE);
         let mut file = Checkpoint::read(&path)?;
         let wrong =
             |what: &str| Error::corrupt(&path, format!("{what}; start anew in another folder"));
         let text =
             file.meta.get("progress").ok_or_else(|| wrong("it says nothing of its progress"))?;
-        let at: Progress =
-            serde_json::from_str(text).map_err(|_| wrong("its progress makes no sense"))?;
+        let mut at: Progress =
+            toml::from_str(text).map_err(|_| wrong("its progress makes no sense"))?;
+        // A longer run than it was begun as has evaluations and resets to come that count as made.
+        let progress = about.limit.progress(at.update, at.seconds);
+        at.evaluations = at.evaluations.min(due(progress, config.evaluate.times));
+        at.resets = at.resets.min(config.schedule()?.resets(progress));
         let weights = take_weights(&mut file, &model, &about, "")?;
         let mut take = |prefix: &str| -> Result<Vec<Vec<f32>>> {
             let tensors = weights.all();
@@ -212,8 +236,7 @@ impl Run {
                 .collect()
         };
         let (m, v) = (take("m.")?, take("v.")?);
-        let seen =
-            file.take("seen", &[about.entities])?.into_iter().map(|step| step as u32).collect();
+        let seen = file.take("seen", &[about.entities])?.into_iter().map(f32::to_bits).collect();
         let moments = Moments { m, v, seen, steps: at.steps };
         let learner = Learner::new(model, weights, moments, config.rules()?);
         Ok(Run { folder: folder.clone(), about, learner, at, report: None })
@@ -222,7 +245,8 @@ impl Run {
     /// Saves all that going on needs.
     fn save(&self) -> Result<()> {
         let Learner { weights, moments, .. } = &self.learner;
-        let seen: Vec<f32> = moments.seen.iter().map(|step| *step as f32).collect();
+        // The bits of whole numbers: as numbers of this type they would be rounded above 2²⁴.
+        let seen: &[f32] = bytemuck::cast_slice(&moments.seen);
         let mut entries = entries_of(weights, "");
         for (prefix, all) in [("m.", &moments.m), ("v.", &moments.v)] {
             for (tensor, data) in weights.all().zip(all) {
@@ -230,12 +254,20 @@ impl Run {
                 entries.push(Entry { name, shape: tensor.shape.clone(), data });
             }
         }
-        entries.push(Entry { name: "seen".into(), shape: vec![seen.len()], data: &seen });
+        entries.push(Entry { name: "seen".into(), shape: vec![seen.len()], data: seen });
         let at = Progress { steps: moments.steps, ..self.at.clone() };
-        let progress = serde_json::to_string(&at)
+        // Unlike JSON's, its numbers come back to the last bit.
+        let progress = toml::to_string(&at)
             .map_err(|error| Error::Setting(format!("the progress cannot be written: {error}")))?;
         let meta = Meta::from([("progress".into(), progress)]);
-        checkpoint::write(&self.folder.file("state.safetensors"), &entries, &meta)
+        checkpoint::write(&self.folder.file(STATE), &entries, &meta)
+    }
+
+    /// Puts the log on the disk, and the state that goes with it.
+    fn checkpoint(&mut self, log: &mut Log) -> Result<()> {
+        log.sync()?;
+        self.at.rows = log.len();
+        self.save()
     }
 
     /// Writes the weights that the model is used with, and its card.
@@ -270,8 +302,7 @@ impl Run {
         self.at.done = false;
         loop {
             let progress = limit.progress(self.at.update, self.at.seconds);
-            // Due when the share of the run passes the next of its even parts; the last is the end.
-            let passed = ((progress.min(1.0) + 1e-9) * evaluations as f64) as u64;
+            let passed = due(progress, evaluations);
             if passed > self.at.evaluations && self.at.update > 0 {
                 let report = match self.evaluate(tests, cancelled) {
                     Err(Error::Stopped) => break,
@@ -311,8 +342,7 @@ impl Run {
                 Ok(loss) => loss,
                 Err(error) => {
                     // Nothing of the bad update was applied: what is saved is the last good state.
-                    log.sync()?;
-                    self.save()?;
+                    self.checkpoint(log)?;
                     return Err(error);
                 }
             };
@@ -329,20 +359,25 @@ impl Run {
             }
             tell(Event::Update(at));
             if saved.elapsed().as_secs_f64() >= config.save.seconds {
-                log.sync()?;
-                self.save()?;
+                self.checkpoint(log)?;
                 tell(Event::Saved(at));
                 saved = Instant::now();
             }
         }
         let cancelled = cancelled.load(Ordering::Relaxed);
-        if evaluations == 0 && !cancelled {
+        // With evaluations, the best weights are there already.
+        if !cancelled && (evaluations == 0 || self.at.best.is_none()) {
             self.learner.settle(self.at.rate);
             self.publish(config)?;
         }
         self.at.done = !cancelled;
-        log.sync()?;
-        self.save()?;
+        self.checkpoint(log)?;
+        if cancelled && self.at.update > 0 && !self.folder.has_weights() {
+            // What there is may be used, too. It is settled after it was saved: momentum that is
+            // taken early would change how learning goes on.
+            self.learner.settle(self.at.rate);
+            self.publish(config)?;
+        }
         tell(Event::Saved(self.moment(limit)));
         let Progress { update, seconds, best, .. } = self.at;
         let waited = waited.as_secs_f64();
@@ -377,10 +412,44 @@ fn row(at: &Moment, report: Option<&Report>) -> Row {
     }
 }
 
+/// How many of the evaluations of a run are due: one whenever its share passes the next of as many even
+/// parts; the last is the end.
+fn due(progress: f64, evaluations: u64) -> u64 {
+    ((progress.min(1.0) + 1e-9) * evaluations as f64) as u64
+}
+
+/// Refuses a run that cannot be, before any work is done for it.
+pub fn check(graph: &Graph, config: &Config) -> Result<()> {
+    config.check()?;
+    if graph.entity_count() == 0 || graph.edges_added_by(Split::Train) == 0 {
+        return Err(Error::Setting("the graph has no train edges to learn from".into()));
+    }
+    check_memory(config, graph)
+}
+
+/// Refuses to go on with other queries than a run was begun with.
+fn check_examples(before: Option<usize>, now: Option<usize>) -> Result<()> {
+    let refused = |what: &str| Err(Error::Setting(what.into()));
+    match (before, now) {
+        _ if before == now => Ok(()),
+        (Some(_), None) => refused("the model learns from query sets: name them with --queries"),
+        (None, Some(_)) => refused("the model learns from sampled queries: leave --queries out"),
+        _ => refused("these are not the query sets that the model has learnt from so far"),
+    }
+}
+
 /// Refuses a run that the machine has no memory for, before it starts.
 fn check_memory(config: &Config, graph: &Graph) -> Result<()> {
     let needed = memory_needed(config, graph.entity_count(), graph.relation_count());
     let Some(free) = memory_free() else { return Ok(()) };
+    let most = f64::from(u32::MAX);
+    let own = config.train.positives.min(graph.entity_count()) + config.train.negatives;
+    if config.train.batch as f64 * own as f64 > most {
+        return Err(Error::Setting(
+            "train.batch × (train.positives + train.negatives) is above 2³²: lower one of them"
+                .into(),
+        ));
+    }
     let mebibytes = |bytes: f64| bytes / f64::from(1 << 20);
     match needed > free {
         true => Err(Error::Setting(format!(
@@ -405,9 +474,20 @@ pub fn memory_needed(config: &Config, entities: usize, relations: usize) -> f64 
     // Rows of a batch: values, inputs, hidden layers and their gradients.
     let rows =
         config.train.batch as f64 * widest * (10.0 * d + 2.0 * h * config.model.depth as f64);
-    let scores =
-        config.train.batch as f64 * (config.train.negatives + 2 * config.train.shared) as f64;
-    4.0 * (weights + rows + scores)
+    let Config { train, .. } = config;
+    let [batch, positives, negatives, shared] =
+        [train.batch, train.positives.min(entities), train.negatives, train.shared.min(entities)]
+            .map(|size| size as f64);
+    let own = batch * (positives + negatives);
+    let scores = own + 2.0 * batch * shared;
+    // Batches that are made ahead: the nodes of their queries, and the entities they are scored against.
+    let ahead = (feeders() * (AHEAD + 1) + 1) as f64 * (16.0 * batch * widest + 6.0 * own);
+    4.0 * (weights + rows + scores + ahead)
+}
+
+/// Threads that make batches.
+fn feeders() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from).min(4)
 }
 
 fn size_of_shape(shape: &skolem_kg::Shape) -> f64 {

@@ -96,7 +96,8 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
         Learner { model, weights, moments, rules, pass, gradients, scores }
     }
 
-    /// Learns from a batch; its loss. When that is not sound nothing is changed.
+    /// Learns from a batch; its loss. When that is not sound nothing is changed, but that entities of
+    /// the batch may no longer wait for their momentum: trying again does the same as trying once.
     pub fn update(&mut self, batch: &Batch, rate: f64, update: u64) -> Result<f64> {
         let step = Step { adam: self.rules.adam, number: self.moments.steps + 1, rate };
         let entity_step = Step { rate: rate * self.rules.entity_rate, ..step };
@@ -169,8 +170,10 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
             let first = batch.own_starts[query] as usize;
             for (at, (score, best)) in own.iter_mut().zip(own_root).enumerate() {
                 let entity = weights.entity(batch.own[first + at]);
-                *score = F::neg_infinity();
-                for root in batch.program.roots_of(query) {
+                let all = batch.program.roots_of(query);
+                // The first, should none be above −∞.
+                (*score, *best) = (F::neg_infinity(), all.start as u32);
+                for root in all {
                     let found = model.score(&roots[root * width..][..width], entity);
                     if found > *score || found.is_nan() {
                         (*score, *best) = (found, root as u32);
@@ -400,7 +403,8 @@ fn keep_best<F: Real>(rows: &mut [F], count: usize) {
     for place in 0..count {
         let mut best = place;
         for at in (place..rows.len()).step_by(count) {
-            if rows[at] > rows[best] {
+            // A NaN counts as best, so that it is seen.
+            if rows[at] > rows[best] || rows[at].is_nan() {
                 best = at;
             }
         }

@@ -1,6 +1,9 @@
 //! What every model must be: gradients of a whole update as finite differences have them, for any shape and
 //! number of operands; the same whatever the order of operands; able to learn a small graph by heart.
 
+// Tests may unwrap.
+#![allow(clippy::unwrap_used)]
+
 use skolem::model::{Logic, Model, Weights};
 use skolem::pass::Pass;
 use skolem::program::{Program, Union};

@@ -39,6 +39,7 @@ fn configs() -> impl Iterator<Item = Config> {
         |(recipe, bounds)| {
             let mut config = Config::recipe(recipe).unwrap();
             (config.model.dim, config.model.hidden, config.model.bounds) = (6, 10, bounds);
+            (config.model.depth, config.model.attention) = (2, true);
             config.train.batch = 16;
             config.train.negatives = config.train.negatives.min(8);
             config.train.shared = config.train.shared.min(8);

@@ -4,6 +4,9 @@
 //! `golden/logice.safetensors` holds numbers that the program printed on a tiny model, and the queries in
 //! set logic as JSON in its header.
 
+// Tests may unwrap.
+#![allow(clippy::unwrap_used)]
+
 use std::collections::HashMap;
 
 use safetensors::SafeTensors;

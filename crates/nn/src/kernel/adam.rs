@@ -15,7 +15,7 @@ simd! {
         for (((x, m), v), g) in x.iter_mut().zip(m).zip(v).zip(gradient) {
             *m = *m * beta[0] + *g * rest[0];
             *v = *v * beta[1] + *g * *g * rest[1];
-            *x = *x - step * *m / (v.sqrt() * correct + epsilon);
+            *x -= step * *m / (v.sqrt() * correct + epsilon);
         }
     }
 }
@@ -28,9 +28,9 @@ simd! {
         fade1: F, fade2: F, drift: F, correct: F, epsilon: F,
     ) {
         for ((x, m), v) in x.iter_mut().zip(m).zip(v) {
-            *x = *x - drift * *m / (v.sqrt() * correct + epsilon);
-            *m = *m * fade1;
-            *v = *v * fade2;
+            *x -= drift * *m / (v.sqrt() * correct + epsilon);
+            *m *= fade1;
+            *v *= fade2;
         }
     }
 }

@@ -16,7 +16,7 @@ fn total<F: Real>(lanes: &[F; LANES]) -> F {
     let mut half = LANES / 2;
     while half > 0 {
         for at in 0..half {
-            lanes[at] = lanes[at] + lanes[at + half];
+            lanes[at] += lanes[at + half];
         }
         half /= 2;
     }
@@ -38,7 +38,7 @@ simd! {
             even = added(even, *a, *b);
         }
         for (at, (a, b)) in rest_a.iter().zip(rest_b).enumerate() {
-            odd[at] = odd[at] + (*a - *b).abs();
+            odd[at] += (*a - *b).abs();
         }
         total(&even) + total(&odd)
     }
@@ -66,7 +66,7 @@ simd! {
         let mut sums = [s0, s1, s2, s3];
         for (lanes, rest) in sums.iter_mut().zip(rest_rows) {
             for (at, (a, b)) in rest.iter().zip(rest_b).enumerate() {
-                lanes[at] = lanes[at] + (*a - *b).abs();
+                lanes[at] += (*a - *b).abs();
             }
         }
         [total(&sums[0]), total(&sums[1]), total(&sums[2]), total(&sums[3])]
@@ -83,7 +83,7 @@ simd! {
     /// out += c · sign(a − b), where the sign of zero is zero.
     pub fn add_signs<F: Real>(out: &mut [F], a: &[F], b: &[F], c: F) {
         for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
-            *out = *out + signed(*a, *b, c);
+            *out += signed(*a, *b, c);
         }
     }
 }

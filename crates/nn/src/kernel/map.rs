@@ -37,7 +37,7 @@ simd! {
     /// x += y.
     pub fn add<F: Real>(x: &mut [F], y: &[F]) {
         for (x, y) in x.iter_mut().zip(y) {
-            *x = *x + *y;
+            *x += *y;
         }
     }
 }
@@ -46,7 +46,7 @@ simd! {
     /// x += c · y.
     pub fn add_scaled<F: Real>(x: &mut [F], y: &[F], c: F) {
         for (x, y) in x.iter_mut().zip(y) {
-            *x = *x + *y * c;
+            *x += *y * c;
         }
     }
 }
@@ -64,7 +64,7 @@ simd! {
     /// Turns the gradient of σ's result into that of its input.
     pub fn sigmoid_backward<F: Real>(gradient: &mut [F], result: &[F]) {
         for (gradient, result) in gradient.iter_mut().zip(result) {
-            *gradient = *gradient * (*result * (F::one() - *result));
+            *gradient *= *result * (F::one() - *result);
         }
     }
 }
@@ -77,15 +77,15 @@ simd! {
         let rest = chunks.remainder();
         for x in chunks {
             for at in 0..16 {
-                lanes[at] = lanes[at] + x[at] * x[at];
+                lanes[at] += x[at] * x[at];
             }
         }
         for (at, x) in rest.iter().enumerate() {
-            lanes[at] = lanes[at] + *x * *x;
+            lanes[at] += *x * *x;
         }
         let mut sum = F::zero();
         for lane in lanes {
-            sum = sum + lane;
+            sum += lane;
         }
         sum
     }

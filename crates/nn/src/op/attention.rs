@@ -122,8 +122,8 @@ simd! {
         sum.fill(F::zero());
         for (da, a) in da.chunks_exact_mut(width).zip(a.data.chunks_exact(width)).take(k) {
             for ((da, a), sum) in da.iter_mut().zip(a).zip(sum.iter_mut()) {
-                *da = *da * *a;
-                *sum = *sum + *da;
+                *da *= *a;
+                *sum += *da;
             }
         }
         // Of equals, the first is the largest. Its own weight is 1 whatever z is.

@@ -15,8 +15,8 @@ pub fn widen_backward<F: Real>(gradient: &mut [F], y: &[F]) {
     let (dl, du) = gradient.split_at_mut(y.len() / 2);
     let (lower, shares) = y.split_at(y.len() / 2);
     for (((dl, du), l), s) in dl.iter_mut().zip(du).zip(lower).zip(shares) {
-        *dl = *dl + *du * (F::one() - *s);
-        *du = *du * (F::one() - *l);
+        *dl += *du * (F::one() - *s);
+        *du *= F::one() - *l;
     }
 }
 

@@ -84,7 +84,7 @@ simd! {
         for at in 0..k {
             let (x, a) = (x.row(at, y.len()), a.row(at, y.len()));
             for ((y, x), a) in y.iter_mut().zip(x).zip(a) {
-                *y = *y - *a * (F::one() - *x);
+                *y -= *a * (F::one() - *x);
             }
         }
     }
@@ -95,7 +95,7 @@ simd! {
     pub fn lukasiewicz_backward<F: Real>(dx: &mut [F], da: &mut [F], dy: &[F], x: &[F], a: &[F]) {
         for ((((dx, da), dy), x), a) in dx.iter_mut().zip(da).zip(dy).zip(x).zip(a) {
             *dx = *a * *dy;
-            *da = *da - (F::one() - *x) * *dy;
+            *da -= (F::one() - *x) * *dy;
         }
     }
 }
@@ -108,7 +108,7 @@ simd! {
         for at in 0..k {
             let (x, a) = (x.row(at, y.len()), a.row(at, y.len()));
             for ((y, x), a) in y.iter_mut().zip(x).zip(a) {
-                *y = *y + *a * (*x + tiny).logarithm();
+                *y += *a * (*x + tiny).logarithm();
             }
         }
         for y in y {
@@ -126,7 +126,7 @@ simd! {
         for (((((dx, da), dy), y), x), a) in dx.iter_mut().zip(da).zip(dy).zip(y).zip(x).zip(a) {
             let x = *x + tiny;
             *dx = *dy * *y * *a / x;
-            *da = *da + *dy * *y * x.logarithm();
+            *da += *dy * *y * x.logarithm();
         }
     }
 }
@@ -138,7 +138,7 @@ simd! {
         for at in 0..k {
             let x = x.row(at, y.len());
             for (y, x) in y.iter_mut().zip(x) {
-                *y = *y * *x;
+                *y *= *x;
             }
         }
     }
@@ -150,7 +150,7 @@ simd! {
         dx.copy_from_slice(dy);
         for at in (0..k).filter(|at| *at != operand) {
             for (dx, x) in dx.iter_mut().zip(x.row(at, dy.len())) {
-                *dx = *dx * *x;
+                *dx *= *x;
             }
         }
     }
@@ -166,12 +166,12 @@ simd! {
             let (x, a) = (x.row(at, y.len()), a.row(at, y.len()));
             for (((y, total), x), a) in y.iter_mut().zip(total.iter_mut()).zip(x).zip(a) {
                 let w = *a * (sharpness * *x).exponential();
-                *y = *y + w * *x;
-                *total = *total + w;
+                *y += w * *x;
+                *total += w;
             }
         }
         for (y, total) in y.iter_mut().zip(total) {
-            *y = *y / *total;
+            *y /= *total;
         }
     }
 }
@@ -187,7 +187,7 @@ simd! {
             let share = *dy * (sharpness * *x).exponential() / *total;
             let above = *x - *y;
             *dx = *a * share * (F::one() + sharpness * above);
-            *da = *da + share * above;
+            *da += share * above;
         }
     }
 }

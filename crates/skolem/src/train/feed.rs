@@ -394,3 +394,110 @@ impl Turn {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skolem_kg::GraphBuilder;
+
+    fn graph() -> Graph {
+        let mut builder = GraphBuilder::default();
+        let mut rng = Rng::new(4);
+        for _ in 0..300 {
+            let [head, tail] = [(); 2].map(|()| format!("e{}", rng.below(40)));
+            builder.edge_named(Split::Train, &head, &format!("r{}", rng.below(5)), &tail).unwrap();
+        }
+        builder.finish().unwrap().0
+    }
+
+    fn config(recipe: &str) -> Config {
+        let pairs = ["train.batch=16", "train.shared=8", "train.positives=3"];
+        let pairs = pairs.iter().map(|pair| (*pair).to_owned());
+        Config::layered(None, &pairs.chain([format!("train.recipe={recipe}")]).collect::<Vec<_>>())
+            .unwrap()
+    }
+
+    #[test]
+    fn batches_do_not_depend_on_the_number_of_threads() {
+        let graph = graph();
+        for recipe in Config::RECIPES {
+            let config = config(recipe);
+            let (source, missing) = Source::new(&graph, &config, None).unwrap();
+            assert!(missing.is_empty());
+            let alone: Vec<String> =
+                (5..11).map(|number| format!("{:?}", source.batch(number).unwrap())).collect();
+            for threads in [1, 2, 3] {
+                let several: Vec<String> = std::thread::scope(|scope| {
+                    let mut feed = source.start(scope, threads, 5).unwrap();
+                    (5..11).map(|_| format!("{:?}", feed.next().unwrap())).collect()
+                });
+                assert!(several == alone, "{recipe} with {threads}");
+            }
+        }
+    }
+
+    #[test]
+    fn positives_are_answers_and_filtered_negatives_are_not() {
+        let graph = graph();
+        let config = config("fast");
+        let (source, _) = Source::new(&graph, &config, None).unwrap();
+        let mut maker = Maker::new(&source).unwrap();
+        let mut rng = Rng::new(1);
+        for at in 0..200 {
+            let shared = maker.shared(&config.train, &mut rng);
+            let (query, answers) = maker.example(&config.train, 0, at, &mut rng).unwrap();
+            let item = maker.item(&config.train, query, &answers, &mut rng);
+            assert!(item.positives.len() == answers.len().min(3));
+            assert!(item.positives.iter().all(|entity| answers.binary_search(entity).is_ok()));
+            for (place, entity) in shared.iter().enumerate() {
+                let left_out = item.left_out.contains(&(place as u32));
+                assert_eq!(left_out, answers.binary_search(entity).is_ok());
+            }
+            shared.iter().for_each(|entity| maker.place[*entity as usize] = 0);
+        }
+    }
+
+    #[test]
+    fn listed_queries_come_once_an_epoch_in_turns() {
+        let graph = graph();
+        let config = config("paper");
+        let follow =
+            |entity: u32| Query::Anchor(skolem_kg::Entity(entity)).follow(skolem_kg::Relation(0));
+        let chains = (0..20).map(follow);
+        let others = (0..20).map(|entity| Query::And(vec![follow(entity), follow(entity + 1)]));
+        let examples =
+            chains.chain(others).map(|query| Example { query, answers: Some([1].into()) });
+        let (source, _) = Source::new(&graph, &config, Some(examples.collect())).unwrap();
+        let mut maker = Maker::new(&source).unwrap();
+        for turn in [Turn::Path, Turn::Other] {
+            for epoch in 0..2 {
+                let mut seen: Vec<_> =
+                    (0..20).map(|at| maker.in_turn(turn, 20 * epoch + at)).collect();
+                seen.sort_unstable();
+                seen.dedup();
+                assert_eq!(seen.len(), 20, "every query once");
+            }
+        }
+        // path, other, path: how many of each came before.
+        assert_eq!((0..7).map(|n| Turn::Path.before(n)).collect::<Vec<_>>(), [0, 1, 1, 2, 3, 3, 4]);
+        assert_eq!(
+            (0..7).map(|n| Turn::Other.before(n)).collect::<Vec<_>>(),
+            [0, 0, 1, 1, 1, 2, 2]
+        );
+    }
+
+    #[test]
+    fn some_of_a_list_are_different_and_all_equally_likely() {
+        let mut rng = Rng::new(2);
+        let list: Vec<u32> = (0..10).collect();
+        let mut counts = [0; 10];
+        for _ in 0..2000 {
+            let mut some = some_of(&list, 4, &mut rng);
+            some.iter().for_each(|at| counts[*at as usize] += 1);
+            some.sort_unstable();
+            some.dedup();
+            assert_eq!(some.len(), 4);
+        }
+        assert!(counts.iter().all(|count| (700..900).contains(count)), "{counts:?}");
+    }
+}

@@ -271,7 +271,7 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
                 }
             }
         });
-        let rooms = if count == 0 { 0 } else { shared.len() / count };
+        let rooms = shared.len().checked_div(count).unwrap_or(0);
         let by_entity = rows::reuse(by_entity, shared.len());
         rows::each(by_entity, rooms, |place, row| {
             row.iter_mut().enumerate().for_each(|(root, to)| *to = shared[root * count + place]);

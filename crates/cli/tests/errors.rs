@@ -197,7 +197,7 @@ fn a_reader_may_go_away() {
     let folder = Folder::with_world();
     for args in [
         &["ask", "world.kg", "!France", "--top", "0", "--json"][..],
-        &["demo"],
+        &["demo", "--updates", "1"],
         &["stats", "world.kg", "--json"],
         &["query", "--show", "--json"],
         &["completions", "bash"],

@@ -427,6 +427,28 @@ mod tests {
     }
 
     #[test]
+    fn what_a_killed_program_was_writing_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = || {
+            let entries = std::fs::read_dir(folder.path()).unwrap();
+            let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+            names.sort();
+            names
+        };
+        let mut file = AtomicFile::create(&folder.path().join("a.kg")).unwrap();
+        file.write_all(b"half").unwrap();
+        // As if killed: the file stays, and nobody knows of it.
+        std::mem::forget(file);
+        assert!(names().len() == 1 && is_partial(&names()[0]));
+        for name in ["a.partial", ".skolem-b", "c.kg"] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        remove_partial(folder.path()).unwrap();
+        assert_eq!(names(), [".skolem-b", "a.partial", "c.kg"]);
+        assert!(remove_partial(&folder.path().join("missing")).is_err());
+    }
+
+    #[test]
     fn a_failed_write_leaves_the_old_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.kg");

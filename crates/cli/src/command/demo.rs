@@ -40,28 +40,8 @@ const SEED: u64 = 0;
 /// Updates that a model of this graph takes.
 const UPDATES: u64 = 3000;
 
-/// Settings that suit a graph this small; see docs/recipes.md.
-const SETTINGS: [&str; 19] = [
-    "train.recipe=fast",
-    "model.dim=100",
-    "model.hidden=200",
-    "model.tnorm=prod",
-    "model.scale=40",
-    "model.spread=1",
-    "model.relation_range=0.5",
-    "train.batch=128",
-    "train.rate=0.002",
-    "train.entity_rate=10",
-    "train.positives=8",
-    "train.shared=1000",
-    "mix.1p=30",
-    "mix.2in=4",
-    "mix.3in=4",
-    "mix.inp=4",
-    "mix.pin=4",
-    "mix.pni=4",
-    "evaluate.times=5",
-];
+/// How it learns.
+const SETTINGS: &str = include_str!("../../../../data/world.toml");
 
 /// A question in words and as it is asked.
 struct Asked {
@@ -113,7 +93,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         predicted(out, &graph, asked, &question, &ranked)?;
     }
     if let Some(path) = &args.out {
-        writeln!(out, "The model is in {}.", path.display())?;
+        writeln!(out, "\nThe model is in {}.", path.display())?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -129,7 +109,7 @@ fn introduce(out: &mut dyn Write, graph: &Graph) -> Result<()> {
     )?;
     writeln!(
         out,
-        "Held out: {} of the facts, {} to watch the learning with and {} that nothing sees.\n",
+        "Held out: {} of the facts, {} to watch the learning with and {} to test with.\n",
         grouped(valid + test),
         grouped(valid),
         grouped(test)
@@ -152,9 +132,10 @@ fn exact(out: &mut dyn Write, graph: &Graph, asked: &Asked) -> Result<()> {
 
 /// Learns in a folder; what was measured on the way.
 fn learn(graph: &Graph, folder: &Folder, updates: u64) -> Result<(Outcome, Vec<Report>)> {
-    let mut config = Config::layered(None, &SETTINGS.map(str::to_owned))?;
+    let mut config = Config::from_toml(SETTINGS).map_err(anyhow::Error::msg)?;
     // Measuring takes a small part of the time that learning does, however short that is.
-    config.evaluate.queries = updates.div_ceil(10).clamp(1, 300) as usize;
+    let most = updates.div_ceil(10).max(1) as usize;
+    config.evaluate.queries = config.evaluate.queries.min(most);
     let tests = sample_tests(graph, Split::Valid, config.evaluate.queries, config.train.seed)?;
     let bar = progress::share();
     let mut reports = Vec::new();
@@ -195,7 +176,7 @@ fn learnt(out: &mut dyn Write, outcome: &Outcome, reports: &[Report]) -> Result<
             format!("{shape} {}", percent(of.mrr))
         };
         let shapes: Vec<String> = report.in_order().into_iter().map(shape).collect();
-        writeln!(out, "by shape: {}\n", shapes.join(", "))?;
+        writeln!(out, "by shape: {}", shapes.join(", "))?;
     }
     Ok(())
 }
@@ -208,7 +189,7 @@ fn predicted(
     question: &Question,
     ranked: &[Answer],
 ) -> Result<()> {
-    writeln!(out, "{}", asked.words)?;
+    writeln!(out, "\n{}", asked.words)?;
     writeln!(out, "  {}\n", text::print(&question.query, graph, Style::Unicode))?;
     let rows = ranked.iter().take(SHOWN).enumerate().map(|(at, answer)| {
         let mark = if answer.known { "known" } else { "predicted" };
@@ -229,7 +210,7 @@ fn predicted(
         let name = graph.entity_name(held.entity);
         let (all, facts) = (grouped(unknown.len()), held.facts.join(", "));
         writeln!(out, "Of {all} entities not known to be answers, {name} is number {place}.")?;
-        writeln!(out, "{facts}: held out from learning, and true.\n")?;
+        writeln!(out, "{facts}: held out from learning, and true.")?;
     }
     Ok(())
 }
@@ -289,7 +270,12 @@ mod tests {
 
     #[test]
     fn settings_are_sound() {
-        let config = Config::layered(None, &SETTINGS.map(str::to_owned)).unwrap();
+        let config = Config::from_toml(SETTINGS).unwrap();
+        config.check().unwrap();
+        // All that are no answers are told apart from them.
         assert!(config.train.shared >= world(None).unwrap().entity_count());
+        // The file is one that `skolem train --config` takes.
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/world.toml");
+        assert_eq!(Config::layered(Some(file.as_ref()), &[]).unwrap(), config);
     }
 }

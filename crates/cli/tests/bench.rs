@@ -10,11 +10,15 @@ const TINY: &str = "--dim 4 --hidden 6 --batch 14 --negatives 3 --entities 60 --
 
 #[track_caller]
 fn bench(more: &[&str]) -> Run {
+    bench_in(&Folder::new(), "no-such-python", more)
+}
+
+#[track_caller]
+fn bench_in(folder: &Folder, python: &str, more: &[&str]) -> Run {
     let mut args = vec!["--threads", "2", "bench", "train"];
     args.extend(TINY.split_whitespace());
-    args.extend(["--python", "no-such-python", "--torch-script", "here.py"]);
+    args.extend(["--python", python, "--torch-script", "here.py"]);
     args.extend(more);
-    let folder = Folder::new();
     folder.write("here.py", "");
     folder.run(&args)
 }
@@ -48,5 +52,37 @@ fn one_row_as_a_table() {
     assert!(text.contains("SKIPPED: PyTorch was not measured"), "{text}");
     assert!(text.contains("point-path") && !text.contains("bounds-path"), "{text}");
     assert!(text.contains("bf16: "), "{text}");
+    assert!(!text.contains("FAILED"), "{text}");
     assert!(bench(&["--only", "point-paths"]).err.contains("point-path"));
+}
+
+/// A Python whose PyTorch takes an hour an update, or half an hour if it is tuned, and fails with bounds.
+#[cfg(unix)]
+#[test]
+fn pytorch_is_compared_with_as_it_comes_and_tuned() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let script = r#"#!/bin/sh
+case "$*" in
+  -c*) echo 9.9 ;;
+  *bounds*) echo 'no bounds today' >&2; exit 3 ;;
+  *fused*) echo "{\"per_update\": $((1800 * THP_MEM_ALLOC_ENABLE)), \"peak_rss_mb\": 1}" ;;
+  *) echo '{"per_update": 3600, "peak_rss_mb": 1}' ;;
+esac
+"#;
+    folder.write("python", script);
+    let path = folder.path("python");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("can set");
+    let more = ["--json", "--only", "point-other", "--only", "bounds-path"];
+    let run = bench_in(&folder, path.to_str().expect("UTF-8"), &more);
+    assert_eq!(run.code, 1);
+    let report: Value = serde_json::from_str(&run.out).expect("valid JSON");
+    assert_eq!(report["torch"], "9.9");
+    let [good, bad] = [0, 1].map(|at| &report["rows"][at]);
+    assert_eq!([&good["torch"], &good["torch_tuned"]], [&Value::from(3600.0), &1800.0.into()]);
+    let ratio = |name: &str| good[name].as_f64().expect("a ratio") * good["ours"].as_f64().unwrap();
+    assert!((ratio("ratio") - 3600.0).abs() < 1e-6 && (ratio("ratio_tuned") - 1800.0).abs() < 1e-6);
+    assert_eq!(good["met"], true);
+    let note = bad["note"].as_str().expect("a note");
+    assert!(note.starts_with("FAILED") && note.contains("no bounds today"), "{note}");
 }

@@ -59,21 +59,27 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         eprintln!("SKIPPED: PyTorch is not measured, ours alone is: {reason}");
     }
     let bench = Runner { args, torch };
-    let mut rows = Vec::new();
+    let (mut rows, mut failed) = (Vec::new(), false);
     let names = NAMES
         .into_iter()
         .filter(|name| args.only.is_empty() || args.only.iter().any(|only| only == name));
     for name in names {
         let waiting = progress::waiting(name);
-        rows.extend(match name {
+        let measured = match name {
             "peak" => bench.peak(),
             "memory" => bench.memory(),
             "entities" => bench.entities(),
             "avx2" => bench.avx2(),
             "bf16" => Ok(vec![bf16()]),
             speed => bench.speed(speed, None),
-        }?);
+        };
         waiting.finish_and_clear();
+        // What else was measured is worth having.
+        rows.extend(measured.unwrap_or_else(|error| {
+            failed = true;
+            let note = format!("FAILED: {error:#}");
+            vec![Row { name: name.into(), note, ..Row::default() }]
+        }));
     }
     let Sizes { dim, hidden, batch, negatives, entities, relations, .. } = args.sizes;
     let report = Report {
@@ -92,7 +98,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         true => output::json(out, &report)?,
         false => print(&report, out)?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 struct Runner<'a> {

@@ -126,7 +126,7 @@ fn gradients_of_whole_updates() {
         let mut rng = Rng::new(5);
         let (mut checked, mut kinks) = (0, 0);
         for (tensor, gradient) in all.iter().enumerate() {
-            for _ in 0..12 {
+            for _ in 0..6 {
                 let at = rng.below(gradient.len());
                 let slope = |step: f64| {
                     let mut moved = weights.clone();

@@ -40,7 +40,7 @@ pub struct Gradients<'a, F> {
 /// program share it, so that a weight's gradient is one matrix product.
 #[derive(Default)]
 pub struct Tape<F> {
-    /// The weights of the operands: z after [`forward`], e^(z − max z) after [`normalise`].
+    /// The weights of the operands: z after [`Weights::forward`], e^(z − max z) after [`normalise`].
     pub a: Vec<F>,
     /// Gradient of z; the caller fills the rows of a level before backward.
     pub dz: Vec<F>,

@@ -3,7 +3,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use skolem_nn::kernel::{Level, l1, limit};
+use skolem_nn::coarse::Coarse;
+use skolem_nn::kernel::{Level, l1, limit, softmax};
 
 const WIDTH: usize = 800;
 const ROWS: usize = 64;
@@ -13,6 +14,11 @@ fn main() {
         (0..count).map(|at| ((at * 7919 + seed * 104_729) % 1000) as f32 / 1000.0).collect()
     };
     let (sets, entities) = (numbers(1, 4 * WIDTH), numbers(2, ROWS * WIDTH));
+    let rows: Vec<u32> = (0..ROWS as u32).rev().collect();
+    let weights = numbers(3, ROWS);
+    let [mut coarse, mut coarse_sets] = [Coarse::default(), Coarse::default()];
+    coarse.fill(&entities, WIDTH);
+    coarse_sets.fill(&sets, WIDTH);
     println!("nanoseconds a pair of rows of {WIDTH}, one thread");
     for level in Level::ALL.into_iter().filter(|level| *level <= Level::best()) {
         limit(level);
@@ -24,12 +30,21 @@ fn main() {
         });
         let mut out = vec![0.0; WIDTH];
         let signs = time(ROWS, || {
-            entities
-                .chunks(WIDTH)
-                .for_each(|entity| l1::add_signs(&mut out, &sets[..WIDTH], entity, 0.1));
+            let of = l1::Weighted { table: &entities, rows: &rows, weights: &weights };
+            l1::add_signs(&mut out, &sets[..WIDTH], of, 0.1);
             out[0]
         });
-        println!("{:<9} l1 {one:6.1}  l1_four {four:6.1}  add_signs {signs:6.1}", level.name());
+        let mut found = vec![0.0; 4 * ROWS];
+        let bytes = time(4 * ROWS, || {
+            coarse.distances(&coarse_sets, &mut found, [0.0, 1.0]);
+            found[0]
+        });
+        let mut scores = numbers(4, 16_000);
+        let exponential = time(16_000, || softmax::exponentials(&mut scores, 0.5));
+        println!(
+            "{:<9} l1 {one:6.1}  l1_four {four:6.1}  bytes {bytes:6.1}  add_signs {signs:6.1}  a number: e^x {exponential:6.2}",
+            level.name()
+        );
     }
 }
 

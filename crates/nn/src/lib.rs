@@ -9,10 +9,11 @@
 //! | [`op`] | one file an operation: its equation, forward, backward, gradient check |
 //! | [`kernel::matmul`] | matrix products, the same whatever the number of threads |
 //! | [`rows`] | work on the rows of a matrix by all threads |
+//! | [`coarse`] | rows rounded to bytes, for looking through many of them |
 //! | [`optim`] | Adam, dense and lazy |
 
+pub mod coarse;
 pub mod kernel;
-
 pub mod op;
 pub mod optim;
 pub mod real;

@@ -80,17 +80,19 @@ impl Real for f32 {
         // Beyond these the result is 0 or infinite (or as good as) in f32; NaN goes through.
         let x = if self < -87.3 { -87.3 } else { self };
         let x = if x > 88.7 { 88.7 } else { x };
-        // Adding and taking away 1.5·2²³ rounds to the nearest whole number without a call.
+        // Adding and taking away 1.5·2²³ rounds to the nearest whole number without a call, and leaves it
+        // in the last bits of the sum.
         const ROUND: f32 = 12_582_912.0;
-        let n = (x * std::f32::consts::LOG2_E + ROUND) - ROUND;
+        let rounded = x * std::f32::consts::LOG2_E + ROUND;
+        let n = rounded - ROUND;
         // ln 2 in two parts, so that the remainder keeps all its digits.
         let r = (x - n * 0.693_359_4) - n * -2.121_944_4e-4;
         let mut p = 1.0 / 5040.0;
         for c in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
             p = p * r + c;
         }
-        // The cast saturates (NaN to 0), which costs vector instructions little.
-        let power = f32::from_bits(((n as i32 + 127) << 23) as u32);
+        // 2ⁿ; whatever it is of a NaN, p is one.
+        let power = f32::from_bits(rounded.to_bits().wrapping_add(127) << 23);
         p * power
     }
 

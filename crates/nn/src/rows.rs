@@ -96,13 +96,13 @@ pub struct Table<'a, F, G> {
 }
 
 /// Does something with rows of a table: those whose numbers are in `list`, in order, with their place in
-/// it; and if `all` is set with the others too.
-pub fn each_listed<F: Send, G: Send>(
+/// it; and if `all` is set with the others too. Each task has something of its own to work with.
+pub fn each_listed<F: Send, G: Send, T: Default>(
     table: Table<'_, F, G>,
     width: usize,
     list: &[u32],
     all: bool,
-    work: impl Fn(Option<usize>, Table<'_, F, G>) + Sync,
+    work: impl Fn(Option<usize>, Table<'_, F, G>, &mut T) + Sync,
 ) {
     const ROWS: usize = 32;
     let step = ROWS * width.max(1);
@@ -111,7 +111,7 @@ pub fn each_listed<F: Send, G: Send>(
     chunks.zip(row.par_chunks_mut(ROWS)).enumerate().for_each(|(chunk, (((x, m), v), row))| {
         let first = chunk * ROWS;
         let mut at = list.partition_point(|&listed| (listed as usize) < first);
-        let mut number = 0;
+        let (mut number, mut own) = (0, T::default());
         while number < row.len() {
             let next = list.get(at).map(|&listed| listed as usize - first);
             let place = (next == Some(number)).then_some(at);
@@ -122,7 +122,7 @@ pub fn each_listed<F: Send, G: Send>(
             }
             let here = number * width..(number + 1) * width;
             let [x, m, v] = [&mut *x, &mut *m, &mut *v].map(|numbers| &mut numbers[here.clone()]);
-            work(place, Table { x, m, v, row: &mut row[number..=number] });
+            work(place, Table { x, m, v, row: &mut row[number..=number] }, &mut own);
             at += usize::from(place.is_some());
             number += 1;
         }
@@ -174,7 +174,7 @@ mod tests {
             let [mut x, mut m, mut v] = [0, 1, 2].map(|_| vec![0i64; 200]);
             let mut row = vec![-1i64; 100];
             let table = Table { x: &mut x, m: &mut m, v: &mut v, row: &mut row };
-            each_listed(table, 2, &list, all, |place, table| {
+            each_listed(table, 2, &list, all, |place, table, ()| {
                 assert_eq!(
                     [table.x.len(), table.m.len(), table.v.len(), table.row.len()],
                     [2, 2, 2, 1]

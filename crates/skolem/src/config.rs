@@ -95,14 +95,17 @@ pub struct TrainConfig {
     pub positives: usize,
     /// Negatives of each query alone.
     pub negatives: usize,
-    /// Negatives that all queries of an update share.
+    /// Negatives that all queries of an update share; all entities if there are no more.
     pub shared: usize,
     /// Whether answers are kept out of the negatives.
     pub filtered: bool,
     /// Whether a query counts 1/√(4 + its answers) instead of 1.
     pub weighted: bool,
-    /// Gradients of scores below this share of a query's weight count as zero.
+    /// Gradients of shared negatives' scores below this share of a query's weight are made this large or
+    /// zero, by chance: few, with the same mean.
     pub negligible: f64,
+    /// Whether all entities are looked through as bytes, where they all are negatives: many times faster.
+    pub coarse: bool,
     /// Whether entities that an update does not touch wait for their momentum.
     pub lazy: bool,
     /// Adam's β₁.
@@ -188,6 +191,7 @@ impl Config {
                 filtered: false,
                 weighted: true,
                 negligible: 0.0,
+                coarse: false,
                 lazy: false,
                 beta1: 0.9,
                 beta2: 0.999,
@@ -355,6 +359,7 @@ impl Config {
             loss,
             smoothing: train.smoothing,
             negligible: train.negligible,
+            coarse: train.coarse,
             entity_rate: train.entity_rate,
             adam,
             lazy: train.lazy,
@@ -396,10 +401,11 @@ fn fast(paper: Config) -> Config {
             loss: "softmax".into(),
             positives: 8,
             negatives: 0,
-            shared: 1024,
+            shared: 1 << 24,
             filtered: true,
             weighted: false,
-            negligible: 1e-5,
+            negligible: 1.0 / 256.0,
+            coarse: true,
             lazy: true,
             ..paper.train
         },

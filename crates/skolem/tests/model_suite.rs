@@ -7,7 +7,7 @@
 use skolem::model::{Logic, Model, Weights};
 use skolem::pass::Pass;
 use skolem::program::{Program, Union};
-use skolem::train::batch::{Batch, Item};
+use skolem::train::batch::{Batch, Item, Shared};
 use skolem::train::update::{Learner, Moments, Rules};
 use skolem_kg::query::{names::Numbers, text::parse};
 use skolem_kg::rng::Rng;
@@ -80,7 +80,7 @@ fn batch(loss: Loss) -> Batch {
         Loss::Softmax => items,
         Loss::Sigmoid => items.into_iter().map(|item| Item { left_out: vec![], ..item }).collect(),
     };
-    Batch::new(&items, shared).unwrap()
+    Batch::new(&items, Shared::Listed(shared)).unwrap()
 }
 
 fn rules(loss: Loss) -> Rules {
@@ -88,6 +88,7 @@ fn rules(loss: Loss) -> Rules {
         loss,
         smoothing: if loss == Loss::Softmax { 0.1 } else { 0.0 },
         negligible: 0.0,
+        coarse: false,
         entity_rate: 1.0,
         adam: Adam::default(),
         lazy: false,
@@ -209,7 +210,6 @@ fn a_small_graph_is_learnt_by_heart() {
     }
     let graph = builder.finish().unwrap().0;
     let edges = graph.edges(Split::Train).unwrap();
-    let everyone: Vec<u32> = (0..graph.entity_count() as u32).collect();
     let mut items = Vec::new();
     for run in 0..edges.run_count() {
         let (entity, relation) = edges.run_at(run).unwrap();
@@ -224,7 +224,7 @@ fn a_small_graph_is_learnt_by_heart() {
             negatives: vec![],
         });
     }
-    let batch = Batch::new(&items, everyone).unwrap();
+    let batch = Batch::new(&items, Shared::All).unwrap();
     for (tnorm, bounds) in [(TNorm::Lukasiewicz, false), (TNorm::Lukasiewicz, true)] {
         let model =
             Logic { dim: 16, hidden: 32, tnorm, bounds, relation_range: 1.0, ..Logic::default() };

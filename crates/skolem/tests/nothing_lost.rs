@@ -79,7 +79,7 @@ fn catch_up(learner: &mut Learner<f32, Logic>, batch: &Batch) {
     let (adam, rate) = (learner.rules.adam, RATE * learner.rules.entity_rate);
     if learner.rules.lazy {
         let step = Step { adam, number: BEFORE + 1, rate };
-        learner.catch_up(Some(&batch.touched.entities), step);
+        learner.catch_up(Some(&batch.named), step);
     }
 }
 
@@ -100,7 +100,7 @@ fn bits(learner: &Learner<f32, Logic>) -> (Vec<u32>, Vec<u32>, u64) {
 /// A place of each tensor that a batch needs.
 fn places(weights: &Weights<f32>, batch: &Batch) -> Vec<(String, usize)> {
     let width = |shape: &[usize]| shape[1];
-    let entity = batch.touched.entities[batch.touched.entities.len() / 2] as usize;
+    let entity = batch.named[batch.named.len() / 2] as usize;
     let relation = batch.program.relations[0].index();
     weights
         .all()

@@ -14,7 +14,7 @@ use serde_json::Value;
 use skolem::model::{Logic, Model, Tensor, Weights};
 use skolem::pass::Pass;
 use skolem::program::{Program, Union};
-use skolem::train::batch::{Batch, Item};
+use skolem::train::batch::{Batch, Item, Shared};
 use skolem::train::update::{Learner, Moments, Rules};
 use skolem_kg::Query;
 use skolem_kg::query::{names::Numbers, text::parse};
@@ -97,6 +97,7 @@ impl Case<'_> {
             loss: Loss::Sigmoid,
             smoothing: 0.0,
             negligible: 0.0,
+            coarse: false,
             entity_rate: 1.0,
             adam: Adam::default(),
             lazy: false,
@@ -139,7 +140,7 @@ fn batch(case: &Value, weights: &[f32]) -> Batch {
             left_out: vec![],
         })
         .collect();
-    Batch::new(&items, vec![]).unwrap()
+    Batch::new(&items, Shared::Listed(vec![])).unwrap()
 }
 
 /// Compares with an error relative to the larger of 1 and the number.

@@ -149,14 +149,15 @@ fn learn(graph: &Graph, folder: &Folder, updates: u64) -> Result<(Outcome, Vec<R
         resume: false,
         cancelled: &cancellation(),
     };
-    let outcome = train(plan, |event| match event {
+    let tell = |event: Event<'_>| match event {
         Event::Update(at) => {
             bar.set_position((at.progress * 1e4) as u64);
             bar.set_message(format!("loss {:.2}", at.loss));
         }
         Event::Evaluated { report, .. } => reports.push(report.clone()),
         _ => {}
-    });
+    };
+    let outcome = rayon::scope(|_| train(plan, tell));
     bar.finish_and_clear();
     Ok((outcome?, reports))
 }

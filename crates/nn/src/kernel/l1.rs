@@ -4,14 +4,14 @@ use super::simd;
 use crate::Real;
 
 /// Partial sums kept apart, so that they fit any vector and the order of addition is always the same.
-const LANES: usize = 16;
+pub(super) const LANES: usize = 16;
 
 /// One number from the partial sums, added in a fixed order.
 ///
 /// Never inlined: seeing this order, the compiler would arrange the lanes of the loops before it to suit
 /// these few additions, and the loops would be four times slower.
 #[inline(never)]
-fn total<F: Real>(lanes: &[F; LANES]) -> F {
+pub(super) fn total<F: Real>(lanes: &[F; LANES]) -> F {
     let mut lanes = *lanes;
     let mut half = LANES / 2;
     while half > 0 {
@@ -79,11 +79,39 @@ fn added<F: Real>(sum: [F; LANES], a: [F; LANES], b: [F; LANES]) -> [F; LANES] {
     std::array::from_fn(|at| sum[at] + (a[at] - b[at]).abs())
 }
 
+/// Rows of a table, each with a weight.
+#[derive(Clone, Copy)]
+pub struct Weighted<'a, F> {
+    /// The table, row after row.
+    pub table: &'a [F],
+    /// The numbers of the rows.
+    pub rows: &'a [u32],
+    /// Their weights.
+    pub weights: &'a [F],
+}
+
 simd! {
-    /// out += c · sign(a − b), where the sign of zero is zero.
-    pub fn add_signs<F: Real>(out: &mut [F], a: &[F], b: &[F], c: F) {
-        for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
-            *out += signed(*a, *b, c);
+    /// out += scale · Σ weight · sign(a − row), where the sign of zero is zero.
+    pub fn add_signs<F: Real>(out: &mut [F], a: &[F], of: Weighted<'_, F>, scale: F) {
+        let (width, a) = (out.len(), &a[..out.len()]);
+        let row = |at: usize| &of.table[of.rows[at] as usize * width..][..width];
+        let count = of.rows.len();
+        // Four rows at a time: the sum is fetched and stored once for them all.
+        for at in (0..count / 4).map(|four| 4 * four) {
+            let [b0, b1, b2, b3] = [row(at), row(at + 1), row(at + 2), row(at + 3)];
+            let [c0, c1, c2, c3] = [0, 1, 2, 3].map(|next| scale * of.weights[at + next]);
+            for lane in 0..width {
+                let a = a[lane];
+                let first = signed(a, b0[lane], c0) + signed(a, b1[lane], c1);
+                let second = signed(a, b2[lane], c2) + signed(a, b3[lane], c3);
+                out[lane] += first + second;
+            }
+        }
+        for at in count / 4 * 4..count {
+            let (b, c) = (row(at), scale * of.weights[at]);
+            for lane in 0..width {
+                out[lane] += signed(a[lane], b[lane], c);
+            }
         }
     }
 }
@@ -107,7 +135,8 @@ mod tests {
             let (a, b) = (numbers(4 * width, 1), numbers(width, 2));
             same_at_every_level(|| {
                 let mut out = vec![0.5; width];
-                add_signs(&mut out, &a[..width], &b, 0.3);
+                let of = Weighted { table: &a, rows: &[2, 0, 3], weights: &[0.3, -0.2, 0.7] };
+                add_signs(&mut out, &b, of, 1.5);
                 out.push(l1(&a[..width], &b));
                 out.extend(l1_four(&a, width, &b));
                 out
@@ -130,9 +159,22 @@ mod tests {
     }
 
     #[test]
-    fn the_sign_of_zero_is_zero() {
-        let mut out = [1.0f32; 3];
-        add_signs(&mut out, &[0.5, 0.2, 0.9], &[0.5, 0.9, 0.2], 2.0);
-        assert_eq!(out, [1.0, -1.0, 3.0]);
+    fn signs_are_those_of_the_definition() {
+        for width in [1, 31, 32, 100] {
+            let (table, mut a) = (numbers(3 * width, 5), numbers(width, 6));
+            // The sign of zero is zero.
+            a[0] = table[2 * width];
+            let mut out = vec![1.0; width];
+            let of = Weighted { table: &table, rows: &[2, 0], weights: &[2.0, 0.5] };
+            add_signs(&mut out, &a, of, 3.0);
+            for (at, out) in out.iter().enumerate() {
+                let sign = |row: usize| match a[at].total_cmp(&table[row * width + at]) {
+                    std::cmp::Ordering::Less => -1.0,
+                    std::cmp::Ordering::Equal => 0.0,
+                    std::cmp::Ordering::Greater => 1.0,
+                };
+                assert_eq!(*out, 1.0 + 3.0 * (2.0 * sign(2) + 0.5 * sign(0)));
+            }
+        }
     }
 }

@@ -10,6 +10,8 @@ pub mod l1;
 pub mod map;
 pub mod matmul;
 pub mod peak;
+pub mod sad;
+pub mod softmax;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::Real;
+use crate::kernel::softmax::{exponentials, most};
 
 /// Which loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,18 +78,17 @@ fn sigmoid<F: Real>(positive: &mut [F], negative: [&mut [F]; 2]) -> F {
 }
 
 fn softmax<F: Real>(positive: &mut [F], negative: [&mut [F]; 2], smoothing: F) -> F {
-    let all = positive.iter().chain(negative.iter().flat_map(|part| part.iter()));
-    let most =
-        all.fold(F::neg_infinity(), |most, s| if *s > most || s.is_nan() { *s } else { most });
-    let mut total = F::zero();
+    let [own, shared] = negative;
+    let most = most(positive).max(most(own)).max(most(shared));
+    // How many are not left out, and their sum: the last negatives' share of the smoothing.
     let (mut left, mut sum) = (0usize, F::zero());
-    for s in negative.iter().flat_map(|part| part.iter()) {
-        total += (*s - most).exponential() * F::of(f64::from(u8::from(*s != F::neg_infinity())));
-        if smoothing > F::zero() && *s != F::neg_infinity() {
+    if smoothing > F::zero() {
+        for s in own.iter().chain(shared.iter()).filter(|s| **s != F::neg_infinity()) {
             left += 1;
             sum += *s;
         }
     }
+    let total = exponentials(own, most) + exponentials(shared, most);
     let each = F::one() / F::of(positive.len().max(1) as f64);
     let spread = if left > 0 { smoothing / F::of(left as f64) } else { F::zero() };
     let smoothing = if left > 0 { smoothing } else { F::zero() };
@@ -96,16 +96,15 @@ fn softmax<F: Real>(positive: &mut [F], negative: [&mut [F]; 2], smoothing: F) -
     // Σ over positives of 1/(e^s₊ + Σ e^s₋): every negative's gradient is a multiple of it.
     let mut pull = F::zero();
     for s in positive.iter_mut() {
-        let own = (*s - most).exponential();
-        let whole = own + total;
+        let power = (*s - most).exponential();
+        let whole = power + total;
         loss += each * (whole.ln() + most - (F::one() - smoothing) * *s - spread * sum);
         pull += each / whole;
-        *s = each * (own / whole - (F::one() - smoothing));
+        *s = each * (power / whole - (F::one() - smoothing));
     }
-    for s in negative.into_iter().flatten() {
-        let kept = *s != F::neg_infinity();
-        let gradient = pull * (*s - most).exponential() - spread;
-        *s = if kept { gradient } else { F::zero() };
+    for s in own.iter_mut().chain(shared) {
+        // What is left out is zero by now, and nothing else is.
+        *s = if *s == F::zero() { F::zero() } else { pull * *s - spread };
     }
     loss
 }

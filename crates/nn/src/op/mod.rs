@@ -6,6 +6,7 @@ pub mod bounds;
 pub mod linear;
 pub mod loss;
 pub mod projection;
+pub mod thin;
 pub mod tnorm;
 
 /// Helpers of the gradient checks.

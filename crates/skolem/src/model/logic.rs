@@ -4,7 +4,8 @@
 //! As the paper's published program computes it, which differs from the paper in the 100 of the score.
 
 use skolem_kg::rng::Rng;
-use skolem_nn::kernel::{l1, map};
+use skolem_nn::kernel::l1::{self, Weighted};
+use skolem_nn::kernel::map;
 use skolem_nn::op::attention::{self, normalise, normalise_backward};
 use skolem_nn::op::bounds;
 use skolem_nn::op::projection::{self, Layer, LayerGradient, Network, Relations};
@@ -463,13 +464,17 @@ impl<F: Real> Model<F> for Logic {
         F::of(self.scale) * (F::of(self.gamma) - distance)
     }
 
-    fn score_backward_set(&self, set: &[F], entity: &[F], dscore: F, dset: &mut [F]) {
-        let c = -dscore * F::of(self.scale / set.len() as f64);
-        l1::add_signs(dset, set, entity, c);
+    fn score_backward_set(&self, set: &[F], entities: Weighted<'_, F>, dset: &mut [F]) {
+        l1::add_signs(dset, set, entities, F::of(-self.scale / set.len() as f64));
     }
 
-    fn score_backward_entity(&self, set: &[F], entity: &[F], dscore: F, dentity: &mut [F]) {
-        self.score_backward_set(entity, set, dscore, dentity);
+    fn score_backward_entity(&self, entity: &[F], sets: Weighted<'_, F>, dentity: &mut [F]) {
+        self.score_backward_set(entity, sets, dentity);
+    }
+
+    fn coarse(&self) -> Option<[f32; 2]> {
+        let width = 2.0 * self.dim as f64;
+        Some([self.scale * self.gamma, -self.scale / width].map(|number| number as f32))
     }
 
     fn scores(&self, sets: &[F], entities: &[F], out: &mut [F]) {

@@ -10,6 +10,7 @@ mod weights;
 use std::ops::Range;
 
 use skolem_kg::rng::Rng;
+use skolem_nn::kernel::l1::Weighted;
 use skolem_nn::{Real, rows};
 
 use crate::program::Program;
@@ -79,10 +80,15 @@ pub trait Model<F: Real>: Send + Sync {
 
     /// How well an entity fits a set; more is better.
     fn score(&self, set: &[F], entity: &[F]) -> F;
-    /// Adds to the gradient of the set what a gradient of its score makes of it.
-    fn score_backward_set(&self, set: &[F], entity: &[F], dscore: F, dset: &mut [F]);
-    /// Adds to the gradient of the entity what a gradient of its score makes of it.
-    fn score_backward_entity(&self, set: &[F], entity: &[F], dscore: F, dentity: &mut [F]);
+    /// Adds to the gradient of a set what the gradients of its scores with some entities make of it.
+    fn score_backward_set(&self, set: &[F], entities: Weighted<'_, F>, dset: &mut [F]);
+    /// Adds to the gradient of an entity what the gradients of its scores with some sets make of it.
+    fn score_backward_entity(&self, entity: &[F], sets: Weighted<'_, F>, dentity: &mut [F]);
+    /// a and b, if scores are a + b · Σ |set − entity| and all numbers are in [0, 1]: then they can be found
+    /// with rounded numbers, too ([`skolem_nn::coarse`]).
+    fn coarse(&self) -> Option<[f32; 2]> {
+        None
+    }
 
     /// The scores of every set against every entity: `out` is [sets, entities].
     fn scores(&self, sets: &[F], entities: &[F], out: &mut [F]) {

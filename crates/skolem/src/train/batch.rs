@@ -33,39 +33,28 @@ pub struct Batch {
     pub own_starts: Vec<u32>,
     /// How many of them are positives.
     pub positives: Vec<u32>,
-    /// Negatives of all queries: distinct.
-    pub shared: Vec<u32>,
+    /// Negatives of all queries.
+    pub shared: Shared,
     /// For each query the places in `shared` that it leaves out.
     pub left_out: Vec<Vec<u32>>,
-    /// The same by entity.
-    pub touched: Touched,
+    /// Every entity that the batch names, once and in order.
+    pub named: Vec<u32>,
+    /// Places in the program's anchors, by entity.
+    pub anchors: Vec<u32>,
 }
 
-/// Every entity of a batch once, in order, and where it is used.
-#[derive(Clone, Debug, Default)]
-pub struct Touched {
-    /// The entities.
-    pub entities: Vec<u32>,
-    /// The uses of entity i are `uses[starts[i]..starts[i + 1]]`.
-    pub starts: Vec<u32>,
-    /// The uses.
-    pub uses: Vec<Use>,
-}
-
-/// Where an entity is used.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Use {
-    /// As this anchor of the program.
-    Anchor(u32),
-    /// As this place of `own`.
-    Own(u32),
-    /// As this place of `shared`.
-    Shared(u32),
+/// Entities that all queries of a batch are scored against.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Shared {
+    /// These, all different.
+    Listed(Vec<u32>),
+    /// All there are.
+    All,
 }
 
 impl Batch {
     /// Compiles a batch.
-    pub fn new(items: &[Item], shared: Vec<u32>) -> Result<Batch> {
+    pub fn new(items: &[Item], shared: Shared) -> Result<Batch> {
         let program = Program::compile(items.iter().map(|item| &item.query), Union::Disjuncts)?;
         let (mut own, mut own_starts) = (Vec::new(), vec![0]);
         for item in items {
@@ -73,7 +62,15 @@ impl Batch {
             own.extend_from_slice(&item.negatives);
             own_starts.push(own.len() as u32);
         }
-        let touched = Touched::new(&program, &own, &shared);
+        let mut anchors: Vec<u32> = (0..program.anchors.len() as u32).collect();
+        anchors.sort_by_key(|place| program.anchors[*place as usize]);
+        let mut named: Vec<u32> = program.anchors.iter().map(|anchor| anchor.0).collect();
+        named.extend_from_slice(&own);
+        if let Shared::Listed(shared) = &shared {
+            named.extend_from_slice(shared);
+        }
+        named.sort_unstable();
+        named.dedup();
         Ok(Batch {
             program,
             weights: items.iter().map(|item| item.weight).collect(),
@@ -82,35 +79,8 @@ impl Batch {
             positives: items.iter().map(|item| item.positives.len() as u32).collect(),
             shared,
             left_out: items.iter().map(|item| item.left_out.clone()).collect(),
-            touched,
+            named,
+            anchors,
         })
-    }
-}
-
-impl Touched {
-    fn new(program: &Program, own: &[u32], shared: &[u32]) -> Touched {
-        let mut all = Vec::with_capacity(own.len() + shared.len() + program.anchors.len());
-        for (at, anchor) in program.anchors.iter().enumerate() {
-            all.push((anchor.0, Use::Anchor(at as u32)));
-        }
-        all.extend(own.iter().enumerate().map(|(at, entity)| (*entity, Use::Own(at as u32))));
-        all.extend(shared.iter().enumerate().map(|(at, entity)| (*entity, Use::Shared(at as u32))));
-        // The order of uses is fixed, so that sums over them are.
-        all.sort_unstable();
-        let mut touched = Touched::default();
-        for (entity, used) in all {
-            if touched.entities.last() != Some(&entity) {
-                touched.entities.push(entity);
-                touched.starts.push(touched.uses.len() as u32);
-            }
-            touched.uses.push(used);
-        }
-        touched.starts.push(touched.uses.len() as u32);
-        touched
-    }
-
-    /// The uses of an entity, by its place in `entities`.
-    pub fn uses_of(&self, place: usize) -> &[Use] {
-        &self.uses[self.starts[place] as usize..self.starts[place + 1] as usize]
     }
 }

@@ -13,7 +13,7 @@ use skolem_kg::rng::Rng;
 use skolem_kg::sample::Stream;
 use skolem_kg::{Graph, Query, Shape, Split};
 
-use super::batch::{Batch, Item};
+use super::batch::{Batch, Item, Shared};
 use crate::config::{Config, TrainConfig};
 use crate::error::{Error, Result};
 
@@ -201,31 +201,29 @@ impl<'a> Maker<'a> {
         let mut items = Vec::with_capacity(train.batch);
         for at in 0..train.batch as u64 {
             let (query, answers) = self.example(train, number, at, &mut rng)?;
-            items.push(self.item(train, query, &answers, &mut rng));
+            items.push(self.item(train, query, &answers, &shared, &mut rng));
         }
-        shared.iter().for_each(|entity| self.place[*entity as usize] = 0);
+        if let Shared::Listed(shared) = &shared {
+            shared.iter().for_each(|entity| self.place[*entity as usize] = 0);
+        }
         Batch::new(&items, shared)
     }
 
-    /// Distinct entities that are negatives of all queries.
-    fn shared(&mut self, train: &TrainConfig, rng: &mut Rng) -> Vec<u32> {
+    /// Entities that are negatives of all queries.
+    fn shared(&mut self, train: &TrainConfig, rng: &mut Rng) -> Shared {
         let entities = self.place.len();
-        let mut shared = Vec::with_capacity(train.shared.min(entities));
         if train.shared >= entities {
-            shared.extend(0..entities as u32);
+            return Shared::All;
         }
-        while shared.len() < train.shared.min(entities) {
+        let mut shared = Vec::with_capacity(train.shared);
+        while shared.len() < train.shared {
             let entity = rng.below(entities);
             if self.place[entity] == 0 {
                 shared.push(entity as u32);
                 self.place[entity] = shared.len() as u32;
             }
         }
-        shared
-            .iter()
-            .enumerate()
-            .for_each(|(at, entity)| self.place[*entity as usize] = at as u32 + 1);
-        shared
+        Shared::Listed(shared)
     }
 
     /// A query and its answers.
@@ -318,7 +316,14 @@ impl<'a> Maker<'a> {
         (shape as usize, at as usize)
     }
 
-    fn item(&self, train: &TrainConfig, query: Query, answers: &[u32], rng: &mut Rng) -> Item {
+    fn item(
+        &self,
+        train: &TrainConfig,
+        query: Query,
+        answers: &[u32],
+        shared: &Shared,
+        rng: &mut Rng,
+    ) -> Item {
         let weight = if train.weighted { 1.0 / (4.0 + answers.len() as f32).sqrt() } else { 1.0 };
         let positives = some_of(answers, train.positives, rng);
         let entities = self.place.len();
@@ -334,12 +339,13 @@ impl<'a> Maker<'a> {
             }
             negatives.push(entity);
         }
-        let left_out = match train.filtered && train.shared > 0 {
-            true => {
+        let left_out = match shared {
+            _ if !train.filtered => Vec::new(),
+            Shared::All => answers.to_vec(),
+            Shared::Listed(_) => {
                 let places = answers.iter().map(|answer| self.place[*answer as usize]);
                 places.filter(|place| *place > 0).map(|place| place - 1).collect()
             }
-            false => Vec::new(),
         };
         Item { query, weight, positives, negatives, left_out }
     }
@@ -446,7 +452,8 @@ mod tests {
         for at in 0..200 {
             let shared = maker.shared(&config.train, &mut rng);
             let (query, answers) = maker.example(&config.train, 0, at, &mut rng).unwrap();
-            let item = maker.item(&config.train, query, &answers, &mut rng);
+            let item = maker.item(&config.train, query, &answers, &shared, &mut rng);
+            let Shared::Listed(shared) = shared else { panic!("eight are not all") };
             assert!(item.positives.len() == answers.len().min(3));
             assert!(item.positives.iter().all(|entity| answers.binary_search(entity).is_ok()));
             for (place, entity) in shared.iter().enumerate() {

@@ -4,4 +4,5 @@ pub mod batch;
 pub mod feed;
 pub mod run;
 pub mod schedule;
+mod score;
 pub mod update;

@@ -1,7 +1,6 @@
 //! One update: embed the queries, score the entities, and move all weights against the gradient.
 //!
-//! Scores and their gradients are numbers; nothing of size queries × entities × width ever exists. The
-//! gradient of an entity is made when its row is at hand, added up from all places that used it, and
+//! The gradient of an entity is made when its row is at hand, added up from all places that used it, and
 //! taken by Adam at once.
 
 use skolem_nn::Real;
@@ -10,7 +9,8 @@ use skolem_nn::op::loss::Loss;
 use skolem_nn::optim::{Adam, State, Step};
 use skolem_nn::rows::{self, Table};
 
-use super::batch::{Batch, Use};
+use super::batch::Batch;
+use super::score::Scores;
 use crate::error::{Error, Result};
 use crate::model::{Gradients, Model, Weights};
 use crate::pass::Pass;
@@ -22,8 +22,11 @@ pub struct Rules {
     pub loss: Loss,
     /// Share of the weight that positives give to all negatives (softmax).
     pub smoothing: f64,
-    /// Gradients of scores below this share of a query's weight count as zero.
+    /// Gradients of shared negatives' scores below this share of a query's weight are made this large or
+    /// zero, by chance: few, with the same mean.
     pub negligible: f64,
+    /// Whether all entities are looked through as bytes, where they all are negatives.
+    pub coarse: bool,
     /// How many times faster entities learn than networks and relations.
     pub entity_rate: f64,
     /// The optimiser.
@@ -70,25 +73,6 @@ pub struct Learner<F: Real, M: Model<F>> {
     scores: Scores<F>,
 }
 
-/// Scores of a batch, which become their gradients.
-#[derive(Default)]
-struct Scores<F> {
-    /// Of the pairs in `Batch::own`, and the root that each is best with.
-    own: Vec<F>,
-    own_root: Vec<u32>,
-    /// Of every root with every shared entity, and the other way round.
-    shared: Vec<F>,
-    by_entity: Vec<F>,
-    /// The rows of the shared entities.
-    rows: Vec<F>,
-    /// The loss of each query.
-    loss: Vec<F>,
-}
-
-/// Roots that share a look at a block of entities, and entities in a block.
-const FEW: usize = 8;
-const BLOCK: usize = 64;
-
 impl<F: Real, M: Model<F>> Learner<F, M> {
     /// Starts with these weights.
     pub fn new(model: M, weights: Weights<F>, moments: Moments<F>, rules: Rules) -> Learner<F, M> {
@@ -102,10 +86,13 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
         let step = Step { adam: self.rules.adam, number: self.moments.steps + 1, rate };
         let entity_step = Step { rate: rate * self.rules.entity_rate, ..step };
         if self.rules.lazy {
-            self.catch_up(Some(&batch.touched.entities), entity_step);
+            self.catch_up(Some(&batch.named), entity_step);
         }
         let loss = self.gradients(batch);
-        self.check(loss, update)?;
+        if let Err(error) = self.check(loss, update) {
+            self.scores.refresh(&self.weights, None);
+            return Err(error);
+        }
         self.apply_dense(batch, step);
         self.apply_entities(batch, entity_step);
         self.moments.steps += 1;
@@ -114,11 +101,20 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
 
     /// The loss of a batch, and all gradients but those of entities.
     pub fn gradients(&mut self, batch: &Batch) -> f64 {
-        self.pass.forward(&self.model, &self.weights, &batch.program);
-        self.score(batch);
-        let loss = self.loss(batch);
-        self.root_gradients(batch);
-        self.pass.backward(&self.model, &self.weights, &batch.program, &mut self.gradients);
+        let Learner { model, weights, pass, scores, rules, .. } = self;
+        pass.forward(model, weights, &batch.program);
+        scores.score(model, weights, &pass.roots, batch, rules.coarse);
+        // Multiples of the golden ratio fall evenly into [0, 1), whatever the batch.
+        let first = self.moments.steps.wrapping_mul(batch.program.len() as u64);
+        let draw = |query: usize| (first + query as u64) as f64 * 0.618_033_988_749_894_9 % 1.0;
+        let loss = scores.pulls(batch, weights.entities.shape[0], rules, draw);
+        let droots = rows::zeros(&mut pass.droots, pass.roots.len());
+        let (roots, width) = (&pass.roots, model.width());
+        rows::each(droots, width, |root, droot| {
+            let entities = scores.by_root.of(root, &weights.entities.data);
+            model.score_backward_set(&roots[root * width..][..width], entities, droot);
+        });
+        pass.backward(model, weights, &batch.program, &mut self.gradients);
         loss
     }
 
@@ -138,7 +134,7 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
             row: &mut moments.seen,
         };
         let list = entities.unwrap_or(&[]);
-        rows::each_listed(table, width, list, entities.is_none(), |_, row| {
+        rows::each_listed(table, width, list, entities.is_none(), |_, row, ()| {
             let seen = u64::from(row.row[0]);
             if seen == 0 || seen + 1 >= step.number {
                 return;
@@ -154,128 +150,8 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
         if self.rules.lazy {
             let (adam, rate) = (self.rules.adam, rate * self.rules.entity_rate);
             self.catch_up(None, Step { adam, number: self.moments.steps + 1, rate });
+            self.scores.refresh(&self.weights, None);
         }
-    }
-
-    fn score(&mut self, batch: &Batch) {
-        let Learner { model, weights, pass, scores, .. } = self;
-        let width = model.width();
-        let Scores { own, own_root, shared, rows: entities, .. } = scores;
-        rows::reuse(own, batch.own.len());
-        rows::reuse(own_root, batch.own.len());
-        let sizes: Vec<usize> =
-            batch.own_starts.windows(2).map(|ends| (ends[1] - ends[0]) as usize).collect();
-        let roots = &pass.roots;
-        rows::each_group_two((own, 1), (own_root, 1), &sizes, |query, own, own_root| {
-            let first = batch.own_starts[query] as usize;
-            for (at, (score, best)) in own.iter_mut().zip(own_root).enumerate() {
-                let entity = weights.entity(batch.own[first + at]);
-                let all = batch.program.roots_of(query);
-                // The first, should none be above −∞.
-                (*score, *best) = (F::neg_infinity(), all.start as u32);
-                for root in all {
-                    let found = model.score(&roots[root * width..][..width], entity);
-                    if found > *score || found.is_nan() {
-                        (*score, *best) = (found, root as u32);
-                    }
-                }
-            }
-        });
-        if batch.shared.is_empty() {
-            shared.clear();
-            return;
-        }
-        let count = batch.shared.len();
-        let entities = rows::reuse(entities, count * width);
-        rows::each(entities, width, |at, row| {
-            row.copy_from_slice(weights.entity(batch.shared[at]))
-        });
-        let shared = rows::reuse(shared, batch.program.roots.len() * count);
-        model.scores(roots, entities, shared);
-        for query in 0..batch.program.len() {
-            let roots = batch.program.roots_of(query);
-            let rows = &mut shared[roots.start * count..roots.end * count];
-            if roots.len() > 1 {
-                keep_best(rows, count);
-            }
-            for place in &batch.left_out[query] {
-                rows.chunks_mut(count).for_each(|row| row[*place as usize] = F::neg_infinity());
-            }
-        }
-    }
-
-    /// Turns scores into their gradients.
-    fn loss(&mut self, batch: &Batch) -> f64 {
-        let Learner { scores, rules, .. } = self;
-        let Scores { own, shared, loss, .. } = scores;
-        let count = batch.shared.len();
-        let total: f64 = batch.weights.iter().map(|weight| f64::from(*weight)).sum();
-        let mut parts = Vec::with_capacity(batch.program.len());
-        let (mut own, mut shared) = (&mut own[..], &mut shared[..]);
-        for query in 0..batch.program.len() {
-            let ends = &batch.own_starts[query..query + 2];
-            let (mine, rest) = own.split_at_mut((ends[1] - ends[0]) as usize);
-            let (rows, after) = shared.split_at_mut(batch.program.roots_of(query).len() * count);
-            parts.push((mine, rows));
-            (own, shared) = (rest, after);
-        }
-        let loss = rows::reuse(loss, parts.len());
-        let smoothing = F::of(rules.smoothing);
-        rows::each_two((loss, 1), (&mut parts, 1), |query, loss, part| {
-            let (own, shared) = &mut part[0];
-            let (positive, negative) = own.split_at_mut(batch.positives[query] as usize);
-            let weight = F::of(f64::from(batch.weights[query]) / total);
-            loss[0] = weight * rules.loss.apply(positive, [negative, shared], smoothing);
-            let least = F::of(rules.negligible);
-            for gradient in own.iter_mut().chain(shared.iter_mut()) {
-                let kept = if gradient.abs() < least { F::zero() } else { *gradient };
-                *gradient = kept * weight;
-            }
-        });
-        loss.iter().map(|loss| loss.wide()).sum()
-    }
-
-    /// From the gradients of scores to those of the roots.
-    fn root_gradients(&mut self, batch: &Batch) {
-        let Learner { model, weights, pass, scores, .. } = self;
-        let (width, count) = (model.width(), batch.shared.len());
-        let Scores { own, own_root, shared, by_entity, rows: entities, .. } = scores;
-        let Pass { roots, droots, .. } = pass;
-        let droots = rows::zeros(droots, roots.len());
-        rows::each_few(droots, width, FEW, |first, droots| {
-            // A block of entities stays in the cache while a few roots look at it.
-            for from in (0..count).step_by(BLOCK) {
-                for (at, droot) in droots.chunks_exact_mut(width).enumerate() {
-                    let root = &roots[(first + at) * width..][..width];
-                    let gradients =
-                        &shared[(first + at) * count..][from..(from + BLOCK).min(count)];
-                    for (place, &gradient) in gradients.iter().enumerate() {
-                        if gradient != F::zero() {
-                            let entity = &entities[(from + place) * width..][..width];
-                            model.score_backward_set(root, entity, gradient, droot);
-                        }
-                    }
-                }
-            }
-        });
-        let sizes: Vec<usize> =
-            (0..batch.program.len()).map(|query| batch.program.roots_of(query).len()).collect();
-        rows::each_group(droots, width, sizes.into_iter(), |query, droots| {
-            let first = batch.program.roots_of(query).start;
-            for at in batch.own_starts[query] as usize..batch.own_starts[query + 1] as usize {
-                if own[at] != F::zero() {
-                    let root = own_root[at] as usize;
-                    let set = &roots[root * width..][..width];
-                    let droot = &mut droots[(root - first) * width..][..width];
-                    model.score_backward_set(set, weights.entity(batch.own[at]), own[at], droot);
-                }
-            }
-        });
-        let rooms = shared.len().checked_div(count).unwrap_or(0);
-        let by_entity = rows::reuse(by_entity, shared.len());
-        rows::each(by_entity, rooms, |place, row| {
-            row.iter_mut().enumerate().for_each(|(root, to)| *to = shared[root * count + place]);
-        });
     }
 
     /// Refuses a loss or a gradient that is no number, or far too large.
@@ -302,14 +178,16 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
         }
     }
 
-    /// The gradients of the entities of the batch that [`Learner::gradients`] was last given, row after
-    /// row, and which they are.
+    /// The gradients of the entities that the batch which [`Learner::gradients`] was last given pulls at, row
+    /// after row, and which they are.
     pub fn entity_gradients(&self, batch: &Batch) -> (Vec<F>, Vec<u32>) {
-        let entities = batch.touched.entities.clone();
-        let of = |(place, entity): (usize, &u32)| {
-            self.parts().entity_gradient(batch, place, self.weights.entity(*entity))
-        };
-        (entities.iter().enumerate().flat_map(of).collect(), entities)
+        let (parts, entities) = (self.parts(), self.parts().entities(batch));
+        let width = self.model.width();
+        let mut all = vec![F::zero(); entities.len() * width];
+        rows::each(&mut all, width, |at, gradient| {
+            parts.entity_gradient(batch, entities[at], self.weights.entity(entities[at]), gradient);
+        });
+        (all, entities)
     }
 
     fn parts(&self) -> Parts<'_, F, M> {
@@ -321,20 +199,33 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
         let Learner { model, weights, moments, rules, pass, scores, .. } = self;
         let parts = Parts { model: &*model, pass: &*pass, scores: &*scores };
         let width = model.width();
+        let entities = parts.entities(batch);
         let table = Table {
             x: &mut weights.entities.data,
             m: &mut moments.m[0],
             v: &mut moments.v[0],
             row: &mut moments.seen,
         };
-        let zero = vec![F::zero(); width];
-        rows::each_listed(table, width, &batch.touched.entities, !rules.lazy, |place, row| {
-            let gradient = place.map(|place| parts.entity_gradient(batch, place, row.x));
-            let state = State { x: &mut *row.x, m: row.m, v: row.v };
-            step.apply(state, gradient.as_ref().unwrap_or(&zero));
-            model.repair(row.x);
-            row.row[0] = step.number as u32;
-        });
+        rows::each_listed(
+            table,
+            width,
+            &entities,
+            !rules.lazy,
+            |place, row, gradient: &mut Vec<F>| {
+                let gradient = rows::zeros(gradient, width);
+                if let Some(place) = place {
+                    parts.entity_gradient(batch, entities[place], row.x, gradient);
+                }
+                if rules.lazy {
+                    // Entities that are only looked through wait until something pulls at them.
+                    step.catch_up(State { x: row.x, m: row.m, v: row.v }, u64::from(row.row[0]));
+                }
+                step.apply(State { x: row.x, m: row.m, v: row.v }, gradient);
+                model.repair(row.x);
+                row.row[0] = step.number as u32;
+            },
+        );
+        scores.refresh(weights, rules.lazy.then_some(&entities[..]));
     }
 
     /// Adam on the networks and the relations.
@@ -368,48 +259,31 @@ struct Parts<'a, F: Real, M: Model<F>> {
 }
 
 impl<F: Real, M: Model<F>> Parts<'_, F, M> {
-    /// The gradient of an entity, given its place in the batch and its row.
-    fn entity_gradient(&self, batch: &Batch, place: usize, entity: &[F]) -> Vec<F> {
-        let (width, count) = (self.model.width(), batch.program.roots.len());
-        let Pass { roots, danchors, .. } = self.pass;
-        let mut gradient = vec![F::zero(); width];
-        let add = |root: usize, dscore: F, gradient: &mut [F]| {
-            if dscore != F::zero() {
-                let set = &roots[root * width..][..width];
-                self.model.score_backward_entity(set, entity, dscore, gradient);
+    /// All entities that something pulls at, in order.
+    fn entities(&self, batch: &Batch) -> Vec<u32> {
+        let mut anchors = batch.anchors.iter().map(|at| batch.program.anchors[*at as usize].0);
+        let mut next = anchors.next();
+        let mut found = Vec::new();
+        for entity in 0..self.scores.by_entity.len() as u32 {
+            let mut pulled = self.scores.by_entity.has(entity as usize);
+            while next == Some(entity) {
+                (pulled, next) = (true, anchors.next());
             }
-        };
-        for used in batch.touched.uses_of(place) {
-            match *used {
-                Use::Anchor(at) => {
-                    map::add(&mut gradient, &danchors[at as usize * width..][..width])
-                }
-                Use::Own(at) => {
-                    let at = at as usize;
-                    add(self.scores.own_root[at] as usize, self.scores.own[at], &mut gradient);
-                }
-                Use::Shared(at) => {
-                    let dscores = &self.scores.by_entity[at as usize * count..][..count];
-                    dscores.iter().enumerate().for_each(|(root, c)| add(root, *c, &mut gradient));
-                }
-            }
+            found.extend(pulled.then_some(entity));
         }
-        gradient
+        found
     }
-}
 
-/// Of the scores that the roots of one query give an entity, keeps the best and makes the others −∞.
-fn keep_best<F: Real>(rows: &mut [F], count: usize) {
-    for place in 0..count {
-        let mut best = place;
-        for at in (place..rows.len()).step_by(count) {
-            // A NaN counts as best, so that it is seen.
-            if rows[at] > rows[best] || rows[at].is_nan() {
-                best = at;
-            }
+    /// Adds up the gradient of an entity, given its row.
+    fn entity_gradient(&self, batch: &Batch, entity: u32, row: &[F], gradient: &mut [F]) {
+        let width = self.model.width();
+        let Pass { roots, danchors, .. } = self.pass;
+        let of = |at: &u32| batch.program.anchors[*at as usize].0;
+        let first = batch.anchors.partition_point(|at| of(at) < entity);
+        for at in batch.anchors[first..].iter().take_while(|at| of(at) == entity) {
+            map::add(gradient, &danchors[*at as usize * width..][..width]);
         }
-        for at in (place..rows.len()).step_by(count).filter(|at| *at != best) {
-            rows[at] = F::neg_infinity();
-        }
+        let sets = self.scores.by_entity.of(entity as usize, roots);
+        self.model.score_backward_entity(row, sets, gradient);
     }
 }

@@ -11,7 +11,7 @@ use skolem::config::Config;
 use skolem::model::{Logic, Model, Weights};
 use skolem::program::Program;
 use skolem::store::Folder;
-use skolem::train::batch::{Batch, Item};
+use skolem::train::batch::{Batch, Item, Shared};
 use skolem::train::run::{Limit, Plan, train};
 use skolem::train::update::{Learner, Moments};
 use skolem_kg::rng::Rng;
@@ -176,7 +176,7 @@ fn random_batch(sizes: &Sizes, mix: &str, rng: &mut Rng) -> Result<Batch> {
         negatives: (0..sizes.negatives).map(|_| rng.below(sizes.entities) as u32).collect(),
         left_out: Vec::new(),
     });
-    Ok(Batch::new(&items.collect::<Vec<_>>(), Vec::new())?)
+    Ok(Batch::new(&items.collect::<Vec<_>>(), Shared::Listed(Vec::new()))?)
 }
 
 fn random_query(shape: &Shape, sizes: &Sizes, rng: &mut Rng) -> Query {

@@ -4,7 +4,7 @@
 use rayon::prelude::*;
 
 use crate::Real;
-use crate::kernel::sad::{FOUR, VECTOR, sad_four};
+use crate::kernel::sad::{FOUR, VECTOR, sad_four, to_bytes};
 
 /// Rows that stay in the nearest cache while all sets of a task look at them.
 const BLOCK: usize = 32;
@@ -31,7 +31,7 @@ impl Coarse {
         (self.width, self.step) = (width, step);
         self.bytes.resize(count * step, 0);
         let rows = self.bytes.par_chunks_mut(step).zip(matrix.par_chunks(width.max(1)));
-        rows.with_min_len(64).for_each(|(bytes, row)| round(bytes, row));
+        rows.with_min_len(64).for_each(|(bytes, row)| to_bytes(bytes, row));
     }
 
     /// Number of rows.
@@ -53,7 +53,10 @@ impl Coarse {
             let from = rows.partition_point(|row| (*row as usize) < first);
             let mine = rows[from..].iter().map(|row| *row as usize);
             for row in mine.take_while(|row| *row < first + ROWS) {
-                round(&mut bytes[(row - first) * step..][..step], &matrix[row * width..][..width]);
+                to_bytes(
+                    &mut bytes[(row - first) * step..][..step],
+                    &matrix[row * width..][..width],
+                );
             }
         });
     }
@@ -99,14 +102,6 @@ fn few(
     sad_four(&mut found, 0, &filled, rows, step, scaled);
     for (out, found) in out.chunks_mut(columns).zip(found.chunks(count)) {
         out[first..][..count].copy_from_slice(found);
-    }
-}
-
-fn round<F: Real>(bytes: &mut [u8], row: &[F]) {
-    let most = F::of(255.0);
-    for (byte, x) in bytes.iter_mut().zip(row) {
-        // The cast stays within a byte, whatever the number.
-        *byte = (*x * most + F::of(0.5)).wide() as u8;
     }
 }
 

@@ -27,6 +27,8 @@ pub trait Real:
     fn of(number: f64) -> Self;
     /// As an `f64`.
     fn wide(self) -> f64;
+    /// 255 times it, rounded, for a number in [0, 1]; the nearer end for others, 0 for what is no number.
+    fn byte(self) -> u8;
     /// e to this power.
     fn exponential(self) -> Self;
     /// The natural logarithm of a positive number.
@@ -55,6 +57,10 @@ impl Real for f64 {
         self
     }
     #[inline(always)]
+    fn byte(self) -> u8 {
+        (self * 255.0 + 0.5) as u8
+    }
+    #[inline(always)]
     fn exponential(self) -> f64 {
         self.exp()
     }
@@ -72,6 +78,13 @@ impl Real for f32 {
     #[inline(always)]
     fn wide(self) -> f64 {
         f64::from(self)
+    }
+    #[inline(always)]
+    fn byte(self) -> u8 {
+        let x = if self > 0.0 { self } else { 0.0 };
+        let x = if x < 1.0 { x } else { 1.0 };
+        // Adding 2²³ rounds to a whole number and leaves it in the last bits; casts do not vectorise.
+        (x * 255.0 + 8_388_608.0).to_bits() as u8
     }
 
     /// 2ⁿ · e^r with |r| ≤ ln 2 / 2 and the exponential series for e^r: relative error below 2e-7.

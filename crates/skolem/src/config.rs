@@ -59,7 +59,10 @@ pub struct ModelConfig {
     pub gamma: f64,
     /// What a distance of 1 costs.
     pub scale: f64,
-    /// How far around ½ the first truth values of entities are spread: 1 for all of [0, 1].
+    /// The first truth values of entities: `random`, or made from the `graph`, so that entities that have
+    /// relations and neighbours in common start close to each other.
+    pub first: String,
+    /// How far around ½ these are spread: 1 for all of [0, 1].
     pub spread: f64,
     /// The first numbers of relations are between this and its negative; 0 for the paper's (γ + 2)/d.
     pub relation_range: f64,
@@ -171,6 +174,7 @@ impl Config {
                 transparent: logic.transparent,
                 gamma: logic.gamma,
                 scale: logic.scale,
+                first: "random".into(),
                 spread: logic.spread,
                 relation_range: logic.relation_range,
             },
@@ -306,6 +310,12 @@ impl Config {
                 return Err(Error::Setting("mix: the shape 'e' has nothing to learn".into()));
             }
         }
+        if !["random", "graph"].contains(&&model.first[..]) {
+            return Err(Error::Setting(format!(
+                "unknown model.first '{}' (one of random, graph)",
+                model.first
+            )));
+        }
         if model.kind != "logic" {
             return Err(Error::Setting(format!("unknown model.kind '{}' (logic)", model.kind)));
         }
@@ -385,16 +395,22 @@ impl Config {
 fn fast(paper: Config) -> Config {
     let mut mix = paper.mix.clone();
     mix.insert("1p".into(), 30.0);
-    let model =
-        ModelConfig { dim: 200, hidden: 400, spread: 0.2, relation_range: 1.0, ..paper.model };
+    let model = ModelConfig {
+        dim: 200,
+        hidden: 400,
+        first: "graph".into(),
+        spread: 0.5,
+        relation_range: 1.0,
+        ..paper.model
+    };
     Config {
         model,
         mix,
         train: TrainConfig {
             recipe: "fast".into(),
-            batch: 128,
+            batch: 512,
             turns: false,
-            rate: 1e-3,
+            rate: 2e-3,
             entity_rate: 4.0,
             schedule: "cosine".into(),
             warmup: 100,
@@ -404,7 +420,7 @@ fn fast(paper: Config) -> Config {
             shared: 1 << 24,
             filtered: true,
             weighted: false,
-            negligible: 1.0 / 256.0,
+            negligible: 1.0 / 128.0,
             coarse: true,
             lazy: true,
             ..paper.train

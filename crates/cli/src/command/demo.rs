@@ -157,7 +157,7 @@ fn learn(graph: &Graph, folder: &Folder, updates: u64) -> Result<(Outcome, Vec<R
         Event::Evaluated { report, .. } => reports.push(report.clone()),
         _ => {}
     };
-    let outcome = rayon::scope(|_| train(plan, tell));
+    let outcome = train(plan, tell);
     bar.finish_and_clear();
     Ok((outcome?, reports))
 }

@@ -1,5 +1,6 @@
 //! Loops over one or two rows.
 
+use super::l1::{LANES, total};
 use super::simd;
 use crate::Real;
 
@@ -91,6 +92,21 @@ simd! {
     }
 }
 
+simd! {
+    /// Σ |x|, in a fixed order.
+    pub fn sum_of_sizes<F: Real>(x: &[F]) -> F {
+        let mut lanes = [F::zero(); LANES];
+        let (chunks, rest) = x.as_chunks::<LANES>();
+        for x in chunks {
+            lanes = std::array::from_fn(|at| lanes[at] + x[at].abs());
+        }
+        for (lane, x) in lanes.iter_mut().zip(rest) {
+            *lane += x.abs();
+        }
+        total(&lanes)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tests::{numbers, same_at_every_level};
@@ -114,7 +130,7 @@ mod tests {
             run(&|out| add_scaled(out, &y, 0.3));
             run(&|out| relu_backward(out, &centred));
             run(&|out| sigmoid_backward(out, &y));
-            all.push(sum_of_squares(&centred));
+            all.extend([sum_of_squares(&centred), sum_of_sizes(&centred)]);
             all
         });
     }

@@ -1,10 +1,22 @@
 //! Sums of absolute differences of bytes: 32 at a time, many times faster than those of numbers.
 
+use super::simd;
+use crate::Real;
+
 /// Rows of bytes are a whole number of these long.
 pub const VECTOR: usize = 32;
 
 /// Sets that share one look at a row.
 pub const FOUR: usize = 4;
+
+simd! {
+    /// Numbers as bytes, see [`Real::byte`].
+    pub fn to_bytes<F: Real>(bytes: &mut [u8], x: &[F]) {
+        for (byte, x) in bytes.iter_mut().zip(x) {
+            *byte = x.byte();
+        }
+    }
+}
 
 /// `out[i · columns + j] = offset + slope · Σ |sets[i] − rows[j]|` for four sets and any number of rows, all
 /// `step` bytes long, where `columns` is a quarter of `out`'s length.

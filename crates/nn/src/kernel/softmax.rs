@@ -37,6 +37,15 @@ simd! {
     }
 }
 
+simd! {
+    /// x ← a · x − b where x is not zero.
+    pub fn scale_and_lower<F: Real>(x: &mut [F], a: F, b: F) {
+        for x in x {
+            *x = if *x == F::zero() { F::zero() } else { a * *x - b };
+        }
+    }
+}
+
 #[inline(always)]
 fn exponential<F: Real>(x: F, most: F) -> F {
     if x == F::neg_infinity() { F::zero() } else { (x - most).exponential() }

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::linear;
+use crate::kernel::matmul::{View, matmul};
 use crate::kernel::{map, simd};
 use crate::rows::{self, reuse};
 use crate::{Real, op::tnorm::Rows};
@@ -76,7 +77,7 @@ impl<F: Real> Weights<'_, F> {
         reuse(&mut tape.dz, tape.a.len());
     }
 
-    /// From `tape.dz` of some rows to the gradient of their `x`.
+    /// From `tape.dz` of some rows to the gradient of their `x`, to which it is added.
     pub fn backward(&self, rows: Range<usize>, dx: &mut [F], tape: &mut Tape<F>) {
         let (width, columns) = (self.width(), self.second_bias.len());
         let here = rows.start * width..rows.end * width;
@@ -87,7 +88,7 @@ impl<F: Real> Weights<'_, F> {
         rows::each(dhidden, width, |at, row| {
             map::relu_backward(row, &hidden[at * width..][..width])
         });
-        linear::backward_input(dx, dhidden, self.first, width);
+        matmul(dx, width, View::new(dhidden, width), View::new(self.first, width), true);
     }
 
     /// The gradients of all weights, after backward of all rows.

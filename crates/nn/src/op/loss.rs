@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::Real;
-use crate::kernel::softmax::{exponentials, most};
+use crate::kernel::softmax::{exponentials, most, scale_and_lower};
 
 /// Which loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,10 +102,9 @@ fn softmax<F: Real>(positive: &mut [F], negative: [&mut [F]; 2], smoothing: F) -
         pull += each / whole;
         *s = each * (power / whole - (F::one() - smoothing));
     }
-    for s in own.iter_mut().chain(shared) {
-        // What is left out is zero by now, and nothing else is.
-        *s = if *s == F::zero() { F::zero() } else { pull * *s - spread };
-    }
+    // What is left out is zero by now, and nothing else is.
+    scale_and_lower(own, pull, spread);
+    scale_and_lower(shared, pull, spread);
     loss
 }
 

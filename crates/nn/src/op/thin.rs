@@ -7,23 +7,33 @@
 //! draw for each.
 
 use crate::Real;
+use crate::kernel::map;
 
 /// Tells the places and the gradients that are kept; `start` in [0, 1) is the draw. With `least` zero all
 /// that are not zero are kept as they are.
 pub fn thin<F: Real>(gradients: &[F], least: F, start: F, mut keep: impl FnMut(usize, F)) {
+    const PART: usize = 64;
     let mut passed = start * least;
-    for (at, &gradient) in gradients.iter().enumerate() {
-        let size = gradient.abs();
-        if size >= least {
-            if gradient != F::zero() {
-                keep(at, gradient);
-            }
+    for (part, gradients) in gradients.chunks(PART).enumerate() {
+        // Most parts have nothing to keep, as their sum tells.
+        let sum = map::sum_of_sizes(gradients);
+        if passed + sum < least {
+            passed += sum;
             continue;
         }
-        passed += size;
-        if passed >= least {
-            passed -= least;
-            keep(at, least * gradient.signum());
+        for (at, &gradient) in gradients.iter().enumerate() {
+            let size = gradient.abs();
+            if size >= least {
+                if gradient != F::zero() {
+                    keep(part * PART + at, gradient);
+                }
+                continue;
+            }
+            passed += size;
+            if passed >= least {
+                passed -= least;
+                keep(part * PART + at, least * gradient.signum());
+            }
         }
     }
 }

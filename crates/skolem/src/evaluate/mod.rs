@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use skolem_kg::exact::Answering;
 use skolem_kg::query::shape::NAMED;
+use skolem_kg::rng::Rng;
 use skolem_kg::sample::{Settings, sample};
-use skolem_kg::{Entity, Graph, Query, Split, dataset};
+use skolem_kg::{Entity, Graph, Query, Shape, Split, dataset};
 use skolem_nn::{Real, rows};
 
 use crate::error::{Error, Result};
@@ -158,19 +159,29 @@ pub fn read_tests(
     found.collect::<Result<Vec<_>>>()
 }
 
-/// Samples queries with hard answers from a graph: of each named shape as many, where there are enough.
+/// Samples queries with hard answers from a graph: of each named shape as many, where there are enough. Those
+/// of one step are drawn from all there are, as in published sets.
 pub fn sample_tests(graph: &Graph, split: Split, count: usize, seed: u64) -> Result<Vec<Test>> {
     let mut tests = Vec::new();
     for (name, _) in NAMED {
+        let shape: Shape = name.parse()?;
+        let all = shape == Shape::Follow(Shape::Anchor.into());
         let settings =
-            Settings { shape: name.parse()?, split, count: Some(count), most_hard: 100, seed };
-        sample(graph, &settings, |drawn| {
-            let numbers =
-                |entities: Vec<Entity>| entities.into_iter().map(|entity| entity.0).collect();
-            let [easy, hard] = [drawn.easy, drawn.hard].map(numbers);
-            tests.push(Test { shape: name.to_owned(), query: drawn.query, easy, hard });
+            Settings { shape, split, count: (!all).then_some(count), most_hard: 100, seed };
+        let mut drawn = Vec::new();
+        sample(graph, &settings, |query| {
+            drawn.push(query);
             Ok(())
         })?;
+        if all {
+            Rng::stream(seed, 0x7465_7374_7300, 0).shuffle(&mut drawn);
+            drawn.truncate(count);
+        }
+        let numbers = |entities: Vec<Entity>| entities.into_iter().map(|entity| entity.0).collect();
+        tests.extend(drawn.into_iter().map(|drawn| {
+            let [easy, hard] = [drawn.easy, drawn.hard].map(numbers);
+            Test { shape: name.to_owned(), query: drawn.query, easy, hard }
+        }));
     }
     Ok(tests)
 }

@@ -416,9 +416,7 @@ impl<F: Real> Model<F> for Logic {
             }
         });
         if let Some(attention) = attention {
-            let mut through = vec![F::zero(); dx.len()];
-            attention.backward(operands, &mut through, taped);
-            rows::each(dx, width, |row, dx| map::add(dx, &through[row * width..][..width]));
+            attention.backward(operands, dx, taped);
         }
     }
 

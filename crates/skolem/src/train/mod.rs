@@ -2,6 +2,7 @@
 
 pub mod batch;
 pub mod feed;
+pub mod first;
 pub mod run;
 pub mod schedule;
 mod score;

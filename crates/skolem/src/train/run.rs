@@ -10,6 +10,7 @@ use skolem_kg::store::{remove_partial, write_atomically};
 use skolem_kg::{Graph, Split};
 
 use super::feed::{AHEAD, Example, Source};
+use super::first::from_graph;
 use super::update::{Learner, Moments};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -143,19 +144,19 @@ const MEMORY: f64 = 0.98;
 const LOGGED: u64 = 100;
 
 /// Learns a model.
-pub fn train(plan: Plan<'_>, mut tell: impl FnMut(Event<'_>)) -> Result<Outcome> {
+pub fn train(plan: Plan<'_>, mut tell: impl FnMut(Event<'_>) + Send) -> Result<Outcome> {
     let Plan { graph, config, limit, examples, tests, folder, resume, cancelled } = plan;
     check(graph, config)?;
     let model = config.logic()?;
     let given = examples.as_ref().map(Vec::len);
     let (source, missing) = Source::new(graph, config, examples)?;
     let mut run = match resume {
-        true => Run::resume(folder, config, model, limit, given)?,
+        true => Run::resume(graph, folder, config, model, limit, given)?,
         // Nothing is there yet that would be worth keeping.
         false if cancelled.load(Ordering::Relaxed) => return Err(Error::Stopped),
         false => {
             let about = folder.create(graph, config, limit, given)?;
-            Run::start(folder, about, config, model)?
+            Run::start(graph, folder, about, config, model)?
         }
     };
     let mut log = Log::open(folder.path(), run.at.update, run.at.rows)?;
@@ -164,7 +165,10 @@ pub fn train(plan: Plan<'_>, mut tell: impl FnMut(Event<'_>)) -> Result<Outcome>
     let threads = feeders();
     std::thread::scope(|scope| {
         let mut feed = source.start(scope, threads, run.at.update)?;
-        let ended = run.go(config, limit, &tests, &mut log, cancelled, &mut tell, || feed.next());
+        // On a thread of the pool: one outside it would sleep and be woken at every piece of work.
+        let ended = rayon::scope(|_| {
+            run.go(config, limit, &tests, &mut log, cancelled, &mut tell, || feed.next())
+        });
         // Dropping the feed ends its threads.
         drop(feed);
         ended
@@ -180,9 +184,21 @@ struct Run {
 }
 
 impl Run {
-    fn start(folder: &Folder, about: About, config: &Config, model: Logic) -> Result<Run> {
+    fn start(
+        graph: &Graph,
+        folder: &Folder,
+        about: About,
+        config: &Config,
+        model: Logic,
+    ) -> Result<Run> {
         let mut rng = Rng::stream(config.train.seed, 0x7765_6967_6874, 0);
-        let weights = model.weights(about.entities, about.relations, &mut rng);
+        let mut weights = model.weights(about.entities, about.relations, &mut rng);
+        if config.model.first == "graph" {
+            let (width, seed) = (weights.entities.shape[1], config.train.seed);
+            let entities = &mut weights.entities.data;
+            *entities = from_graph(graph, width, config.model.spread, seed)?;
+            entities.chunks_mut(width).for_each(|entity| Model::<f32>::repair(&model, entity));
+        }
         let moments = Moments::new(&weights);
         let learner = Learner::new(model, weights, moments, config.rules()?);
         let (folder, at) = (folder.clone(), Progress::default());
@@ -190,6 +206,7 @@ impl Run {
     }
 
     fn resume(
+        graph: &Graph,
         folder: &Folder,
         config: &Config,
         model: Logic,
@@ -205,7 +222,7 @@ impl Run {
         let run = match is_saved {
             true => Run::saved(folder, about, config, model)?,
             // Killed before the first checkpoint: the start is as good as any.
-            false => Run::start(folder, about, config, model)?,
+            false => Run::start(graph, folder, about, config, model)?,
         };
         remove_partial(folder.path())?;
         if before != limit {

@@ -71,13 +71,15 @@ pub struct Learner<F: Real, M: Model<F>> {
     pass: Pass<F, M>,
     gradients: Gradients<F>,
     scores: Scores<F>,
+    /// The gradients of all relations, those that a batch does not follow too.
+    spread: Vec<F>,
 }
 
 impl<F: Real, M: Model<F>> Learner<F, M> {
     /// Starts with these weights.
     pub fn new(model: M, weights: Weights<F>, moments: Moments<F>, rules: Rules) -> Learner<F, M> {
         let (pass, gradients, scores) = (Pass::default(), Gradients::default(), Scores::default());
-        Learner { model, weights, moments, rules, pass, gradients, scores }
+        Learner { model, weights, moments, rules, pass, gradients, scores, spread: Vec::new() }
     }
 
     /// Learns from a batch; its loss. When that is not sound nothing is changed, but that entities of
@@ -230,17 +232,17 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
 
     /// Adam on the networks and the relations.
     fn apply_dense(&mut self, batch: &Batch, step: Step) {
-        let Learner { weights, moments, gradients, model, .. } = self;
+        let Learner { weights, moments, gradients, model, spread, .. } = self;
         let Moments { m, v, .. } = moments;
         let width = model.relation_width();
-        let mut spread = vec![F::zero(); weights.relations.data.len()];
+        rows::zeros(spread, weights.relations.data.len());
         for (at, relation) in batch.program.relations.iter().enumerate() {
             let row = &mut spread[relation.index() * width..][..width];
             row.copy_from_slice(&gradients.relations[at * width..][..width]);
         }
         let tensors = [&mut weights.relations].into_iter().chain(&mut weights.dense);
         let moments = m.iter_mut().zip(v).skip(1);
-        let gradients = [&spread].into_iter().chain(&gradients.dense);
+        let gradients = [&*spread].into_iter().chain(&gradients.dense);
         for ((tensor, (m, v)), gradient) in tensors.zip(moments).zip(gradients) {
             const PART: usize = 1 << 14;
             rows::each_part([&mut tensor.data, m, v], PART, |at, [x, m, v]| {

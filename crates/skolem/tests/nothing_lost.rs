@@ -42,7 +42,9 @@ fn configs() -> impl Iterator<Item = Config> {
             (config.model.depth, config.model.attention) = (2, true);
             config.train.batch = 16;
             config.train.negatives = config.train.negatives.min(8);
-            config.train.shared = config.train.shared.min(8);
+            // With points a few shared negatives, with bounds all entities.
+            config.train.shared =
+                if bounds { config.train.shared } else { config.train.shared.min(8) };
             config.save.seconds = 0.0;
             config
         },

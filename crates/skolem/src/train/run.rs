@@ -496,7 +496,8 @@ pub fn memory_needed(config: &Config, entities: usize, relations: usize) -> f64 
         [train.batch, train.positives.min(entities), train.negatives, train.shared.min(entities)]
             .map(|size| size as f64);
     let own = batch * (positives + negatives);
-    let scores = own + 2.0 * batch * shared;
+    // Distances as bytes give them, and scores; the bytes of the entities.
+    let scores = own + 2.0 * batch * shared + n * d / 2.0;
     // Batches that are made ahead: the nodes of their queries, and the entities they are scored against.
     let ahead = (feeders() * (AHEAD + 1) + 1) as f64 * (16.0 * batch * widest + 6.0 * own);
     4.0 * (weights + rows + scores + ahead)

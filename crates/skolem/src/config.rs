@@ -94,6 +94,8 @@ pub struct TrainConfig {
     pub loss: String,
     /// Share of the weight of answers that all negatives share (softmax).
     pub smoothing: f64,
+    /// Share of the numbers of hidden layers that are zero by chance in each update.
+    pub dropout: f64,
     /// Answers that each query is shown.
     pub positives: usize,
     /// Negatives of each query alone.
@@ -189,6 +191,7 @@ impl Config {
                 warmup: 0,
                 loss: "sigmoid".into(),
                 smoothing: 0.0,
+                dropout: 0.0,
                 positives: 1,
                 negatives: 128,
                 shared: 0,
@@ -292,6 +295,7 @@ impl Config {
         within("train.rate", train.rate, 0.0, 10.0)?;
         within("train.entity_rate", train.entity_rate, 0.0, 1e4)?;
         within("train.smoothing", train.smoothing, 0.0, 0.99)?;
+        within("train.dropout", train.dropout, 0.0, 0.99)?;
         within("train.negligible", train.negligible, 0.0, 0.1)?;
         within("train.beta1", train.beta1, 0.0, 0.99999)?;
         within("train.beta2", train.beta2, 0.0, 0.9999999)?;
@@ -368,6 +372,7 @@ impl Config {
         Ok(Rules {
             loss,
             smoothing: train.smoothing,
+            dropout: train.dropout,
             negligible: train.negligible,
             coarse: train.coarse,
             entity_rate: train.entity_rate,

@@ -87,6 +87,7 @@ fn rules(loss: Loss) -> Rules {
     Rules {
         loss,
         smoothing: if loss == Loss::Softmax { 0.1 } else { 0.0 },
+        dropout: 0.2,
         negligible: 0.0,
         coarse: false,
         entity_rate: 1.0,

@@ -96,6 +96,7 @@ impl Case<'_> {
         let rules = Rules {
             loss: Loss::Sigmoid,
             smoothing: 0.0,
+            dropout: 0.0,
             negligible: 0.0,
             coarse: false,
             entity_rate: 1.0,

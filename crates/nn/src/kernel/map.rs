@@ -53,10 +53,23 @@ simd! {
 }
 
 simd! {
-    /// Lets a gradient through where relu's result was above zero.
-    pub fn relu_backward<F: Real>(gradient: &mut [F], result: &[F]) {
+    /// Lets a gradient through, times `scale`, where relu's result was above zero.
+    pub fn relu_backward<F: Real>(gradient: &mut [F], result: &[F], scale: F) {
         for (gradient, result) in gradient.iter_mut().zip(result) {
-            *gradient = if *result > F::zero() { *gradient } else { F::zero() };
+            *gradient = if *result > F::zero() { *gradient * scale } else { F::zero() };
+        }
+    }
+}
+
+simd! {
+    /// Makes zero every number whose place hashes below `least`, and multiplies the others with `scale`.
+    pub fn drop_some<F: Real>(x: &mut [F], key: u32, least: u32, scale: F) {
+        for (at, x) in x.iter_mut().enumerate() {
+            let mut hash = key ^ (at as u32).wrapping_mul(0x9e37_79b9);
+            hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
+            hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
+            hash ^= hash >> 16;
+            *x = if hash < least { F::zero() } else { *x * scale };
         }
     }
 }
@@ -128,7 +141,8 @@ mod tests {
             run(&|out| add_sigmoid(out, &y));
             run(&|out| add(out, &y));
             run(&|out| add_scaled(out, &y, 0.3));
-            run(&|out| relu_backward(out, &centred));
+            run(&|out| relu_backward(out, &centred, 1.25));
+            run(&|out| drop_some(out, 7, 1 << 30, 1.5));
             run(&|out| sigmoid_backward(out, &y));
             all.extend([sum_of_squares(&centred), sum_of_sizes(&centred)]);
             all

@@ -86,7 +86,7 @@ impl<F: Real> Weights<'_, F> {
         let dz = &tape.dz[rows.start * columns..rows.end * columns];
         linear::backward_input(dhidden, dz, self.second, width);
         rows::each(dhidden, width, |at, row| {
-            map::relu_backward(row, &hidden[at * width..][..width])
+            map::relu_backward(row, &hidden[at * width..][..width], F::one())
         });
         matmul(dx, width, View::new(dhidden, width), View::new(self.first, width), true);
     }

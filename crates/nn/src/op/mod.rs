@@ -3,6 +3,7 @@
 
 pub mod attention;
 pub mod bounds;
+pub mod dropout;
 pub mod linear;
 pub mod loss;
 pub mod projection;

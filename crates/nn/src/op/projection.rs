@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use super::dropout::Dropout;
 use super::linear;
 use crate::Real;
 use crate::kernel::map;
@@ -57,6 +58,8 @@ pub struct Relations<'a, F> {
 pub struct Tape<F> {
     /// Gradient of the raw result; the caller fills the rows of a level before backward.
     pub dy: Vec<F>,
+    /// What is dropped of the hidden layers.
+    dropout: Dropout,
     hidden: Vec<Vec<F>>,
     dhidden: Vec<Vec<F>>,
     shift: Vec<F>,
@@ -69,7 +72,8 @@ impl<F: Real> Network<'_, F> {
     }
 
     /// Makes room for all rows of a program, and computes what the relations add.
-    pub fn begin(&self, relations: Relations<'_, F>, tape: &mut Tape<F>) {
+    pub fn begin(&self, relations: Relations<'_, F>, dropout: Dropout, tape: &mut Tape<F>) {
+        tape.dropout = dropout;
         let (rows, h) = (relations.of_row.len(), self.hidden());
         tape.hidden.resize_with(self.layers.len() - 1, Vec::new);
         tape.hidden.iter_mut().for_each(|hidden| _ = reuse(hidden, rows * h));
@@ -92,7 +96,7 @@ impl<F: Real> Network<'_, F> {
         tape: &mut Tape<F>,
     ) {
         let (h, w) = (self.hidden(), self.width);
-        let Tape { hidden, shift, .. } = tape;
+        let Tape { hidden, shift, dropout, .. } = tape;
         let x = &x[rows.start * w..rows.end * w];
         let here = rows.start * h..rows.end * h;
         let input = self.layers[0].weight.len() / h;
@@ -102,12 +106,16 @@ impl<F: Real> Network<'_, F> {
         rows::each(first, h, |at, row| {
             let relation = relations.of_row[rows.start + at] as usize;
             map::add_two_relu(row, &shift[relation * h..][..h], self.layers[0].bias);
+            dropout.apply(row, 0, rows.start + at);
         });
         for (at, layer) in self.layers[1..self.layers.len() - 1].iter().enumerate() {
             let (before, after) = hidden.split_at_mut(at + 1);
             let after = &mut after[0][here.clone()];
             linear::forward(after, &before[at][here.clone()], layer.weight, h);
-            rows::each(after, h, |_, row| map::add_relu(row, layer.bias));
+            rows::each(after, h, |number, row| {
+                map::add_relu(row, layer.bias);
+                dropout.apply(row, at + 1, rows.start + number);
+            });
         }
         let last = self.layers.len() - 1;
         linear::forward(y, &hidden[last - 1][here], self.layers[last].weight, h);
@@ -127,12 +135,12 @@ impl<F: Real> Network<'_, F> {
         let (h, w, last) = (self.hidden(), self.width, self.layers.len() - 1);
         let here = rows.start * h..rows.end * h;
         let out = self.layers[last].bias.len();
-        let Tape { dy, hidden, dhidden, .. } = tape;
+        let Tape { dy, hidden, dhidden, dropout, .. } = tape;
         let dy = &dy[rows.start * out..rows.end * out];
         let gate = |gradient: &mut [F], at: usize| {
             let result = &hidden[at][here.clone()];
             rows::each(gradient, h, |row, gradient| {
-                map::relu_backward(gradient, &result[row * h..][..h]);
+                map::relu_backward(gradient, &result[row * h..][..h], dropout.scale());
             });
         };
         let deepest = &mut dhidden[last - 1][here.clone()];
@@ -229,7 +237,7 @@ mod tests {
         tape: &mut Tape<f64>,
     ) -> Vec<f64> {
         let network = network(flat, depth);
-        network.begin(relations(vectors), tape);
+        network.begin(relations(vectors), Dropout { share: 0.2, seed: 3 }, tape);
         let mut y = vec![0.0; N * W];
         // Two levels: rows 0..2, then the last.
         network.forward(&mut y[..2 * W], 0..2, x, relations(vectors), tape);

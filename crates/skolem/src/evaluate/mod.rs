@@ -1,6 +1,7 @@
 //! How well a model ranks the answers that it has not seen.
 
 mod rank;
+mod scan;
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use skolem_kg::query::shape::NAMED;
 use skolem_kg::rng::Rng;
 use skolem_kg::sample::{Settings, sample};
 use skolem_kg::{Entity, Graph, Query, Shape, Split, dataset};
-use skolem_nn::{Real, rows};
+use skolem_nn::Real;
 
 use crate::error::{Error, Result};
 use crate::model::{Model, Weights};
@@ -17,6 +18,7 @@ use crate::pass::Pass;
 use crate::program::{Program, Union};
 
 pub use rank::{Ranks, rank};
+pub use scan::Scan;
 
 /// Queries ranked at once: enough for a matrix product, few enough that their scores need little memory.
 const CHUNK: usize = 64;
@@ -100,22 +102,17 @@ pub fn evaluate<F: Real, M: Model<F>>(
     union: Union,
     mut progress: impl FnMut(usize) -> Result<()>,
 ) -> Result<Report> {
-    let entities = &weights.entities.data;
-    let count = weights.entities.shape[0];
-    let mut pass = Pass::default();
-    let (mut scores, mut sums) = (Vec::new(), BTreeMap::<String, Ranks>::new());
+    let (mut pass, mut scan) = (Pass::default(), Scan::new(model, weights));
+    let mut sums = BTreeMap::<String, Ranks>::new();
     for tests in tests.chunks(CHUNK) {
         let program = Program::compile(tests.iter().map(|test| &test.query), union)?;
         pass.forward(model, weights, &program);
-        let scores = rows::reuse(&mut scores, program.roots.len() * count);
-        model.scores(&pass.roots, entities, scores);
-        let mut ranks = vec![Ranks::default(); tests.len()];
-        let scores = &*scores;
-        rows::each(&mut ranks, 1, |query, ranks| {
-            let roots = program.roots_of(query);
-            let best = best_scores(&scores[roots.start * count..roots.end * count], count);
-            ranks[0] = rank(&best, &tests[query].easy, &tests[query].hard);
-        });
+        let ranks = scan.each(
+            &program,
+            &pass.roots,
+            |query| &tests[query].hard[..],
+            |query, scores| rank(scores, &tests[query].easy, &tests[query].hard),
+        );
         for (test, ranks) in tests.iter().zip(ranks) {
             sums.entry(test.shape.clone()).or_default().add(&ranks);
         }

@@ -8,6 +8,7 @@ use skolem_nn::kernel::l1::{self, Weighted};
 use skolem_nn::kernel::map;
 use skolem_nn::op::attention::{self, normalise, normalise_backward};
 use skolem_nn::op::bounds;
+use skolem_nn::op::dropout::Dropout;
 use skolem_nn::op::projection::{self, Layer, LayerGradient, Network, Relations};
 use skolem_nn::op::tnorm::{self, Rows, TNorm};
 use skolem_nn::{Real, rows};
@@ -234,12 +235,13 @@ impl<F: Real> Model<F> for Logic {
         }
     }
 
-    fn begin(&self, weights: &Weights<F>, program: &Program, tape: &mut Tape<F>) {
+    fn begin(&self, weights: &Weights<F>, program: &Program, dropout: Dropout, tape: &mut Tape<F>) {
         tape.relations.clear();
         for relation in &program.relations {
             tape.relations.extend_from_slice(weights.relation(relation.0));
         }
-        self.network(weights).begin(relations(program, &tape.relations), &mut tape.projection);
+        let followed = relations(program, &tape.relations);
+        self.network(weights).begin(followed, dropout, &mut tape.projection);
         if let Some(attention) = self.attend(weights) {
             attention.begin(program.operands.len(), &mut tape.attention);
         }

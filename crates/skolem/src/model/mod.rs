@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use skolem_kg::rng::Rng;
 use skolem_nn::kernel::l1::Weighted;
+use skolem_nn::op::dropout::Dropout;
 use skolem_nn::{Real, rows};
 
 use crate::program::Program;
@@ -36,7 +37,13 @@ pub trait Model<F: Real>: Send + Sync {
     fn repair(&self, entity: &mut [F]);
 
     /// Before the first level of a program.
-    fn begin(&self, weights: &Weights<F>, program: &Program, tape: &mut Self::Tape);
+    fn begin(
+        &self,
+        weights: &Weights<F>,
+        program: &Program,
+        dropout: Dropout,
+        tape: &mut Self::Tape,
+    );
     /// Follows relations from the sets `x`, all rows of which are there up to this level.
     fn follow(&self, at: Level<'_, F>, x: &[F], out: &mut [F], tape: &mut Self::Tape);
     /// Intersects the operands `x`, all rows of which are there up to this level.

@@ -5,6 +5,7 @@
 
 use skolem_nn::Real;
 use skolem_nn::kernel::map;
+use skolem_nn::op::dropout::Dropout;
 use skolem_nn::op::loss::Loss;
 use skolem_nn::optim::{Adam, State, Step};
 use skolem_nn::rows::{self, Table};
@@ -22,6 +23,8 @@ pub struct Rules {
     pub loss: Loss,
     /// Share of the weight that positives give to all negatives (softmax).
     pub smoothing: f64,
+    /// Share of the numbers of hidden layers that are dropped.
+    pub dropout: f64,
     /// Gradients of shared negatives' scores below this share of a query's weight are made this large or
     /// zero, by chance: few, with the same mean.
     pub negligible: f64,
@@ -104,6 +107,7 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
     /// The loss of a batch, and all gradients but those of entities.
     pub fn gradients(&mut self, batch: &Batch) -> f64 {
         let Learner { model, weights, pass, scores, rules, .. } = self;
+        pass.dropout = Dropout { share: rules.dropout, seed: self.moments.steps };
         pass.forward(model, weights, &batch.program);
         scores.score(model, weights, &pass.roots, batch, rules.coarse);
         // Multiples of the golden ratio fall evenly into [0, 1), whatever the batch.

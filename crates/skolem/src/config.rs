@@ -66,6 +66,9 @@ pub struct ModelConfig {
     pub spread: f64,
     /// The first numbers of relations are between this and its negative; 0 for the paper's (γ + 2)/d.
     pub relation_range: f64,
+    /// What the first weights of the Skolem function on the numbers of a set are multiplied with; unless it
+    /// is 1, a set whose numbers are all ½ adds nothing at first.
+    pub input_gain: f64,
 }
 
 /// `[train]`
@@ -109,7 +112,7 @@ pub struct TrainConfig {
     /// Gradients of shared negatives' scores below this share of a query's weight are made this large or
     /// zero, by chance: few, with the same mean.
     pub negligible: f64,
-    /// Whether all entities are looked through as bytes, where they all are negatives: many times faster.
+    /// Whether shared negatives are looked through as bytes: many times faster.
     pub coarse: bool,
     /// Whether entities that an update does not touch wait for their momentum.
     pub lazy: bool,
@@ -179,6 +182,7 @@ impl Config {
                 first: "random".into(),
                 spread: logic.spread,
                 relation_range: logic.relation_range,
+                input_gain: logic.input_gain,
             },
             train: TrainConfig {
                 recipe: "paper".into(),
@@ -291,6 +295,7 @@ impl Config {
         within("model.gamma", model.gamma, 0.0, 1e6)?;
         within("model.scale", model.scale, 1e-6, 1e6)?;
         within("model.relation_range", model.relation_range, 0.0, 100.0)?;
+        within("model.input_gain", model.input_gain, 1e-3, 1e3)?;
         within("model.spread", model.spread, 0.0, 1.0)?;
         within("train.rate", train.rate, 0.0, 10.0)?;
         within("train.entity_rate", train.entity_rate, 0.0, 1e4)?;
@@ -341,6 +346,7 @@ impl Config {
             scale,
             spread,
             relation_range,
+            input_gain,
             ..
         } = self.model;
         let tnorm: TNorm = self
@@ -360,6 +366,7 @@ impl Config {
             scale,
             spread,
             relation_range,
+            input_gain,
         })
     }
 

@@ -41,6 +41,9 @@ pub struct Logic {
     pub spread: f64,
     /// The first numbers of relations are between this and its negative; 0 for the paper's (γ + 2)/d.
     pub relation_range: f64,
+    /// What the first weights of the Skolem function on the numbers of a set are multiplied with; unless it
+    /// is 1, a set whose numbers are all ½ adds nothing at first.
+    pub input_gain: f64,
 }
 
 impl Default for Logic {
@@ -57,6 +60,7 @@ impl Default for Logic {
             scale: 100.0,
             spread: 1.0,
             relation_range: 0.0,
+            input_gain: 1.0,
         }
     }
 }
@@ -224,6 +228,16 @@ impl<F: Real> Model<F> for Logic {
             }));
             let small = 1.0 / (input as f64).sqrt();
             dense.push(Tensor::new(format!("{name}.bias"), &[out], || uniform(-small, small)));
+        }
+        if self.input_gain != 1.0 {
+            let [weight, bias, ..] = &mut dense[..] else { unreachable!("three layers at least") };
+            let (gain, half) = (F::of(self.input_gain), F::of(0.5));
+            for (row, bias) in weight.data.chunks_exact_mut(3 * d).zip(&mut bias.data) {
+                for weight in &mut row[..2 * d] {
+                    *weight *= gain;
+                    *bias -= half * *weight;
+                }
+            }
         }
         Weights { entities: table, relations: vectors, dense }
     }

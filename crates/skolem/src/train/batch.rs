@@ -37,7 +37,7 @@ pub struct Batch {
     pub shared: Shared,
     /// For each query the places in `shared` that it leaves out.
     pub left_out: Vec<Vec<u32>>,
-    /// Every entity that the batch names, once and in order.
+    /// Every entity that a query of the batch names, once and in order.
     pub named: Vec<u32>,
     /// Places in the program's anchors, by entity.
     pub anchors: Vec<u32>,
@@ -46,7 +46,7 @@ pub struct Batch {
 /// Entities that all queries of a batch are scored against.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Shared {
-    /// These, all different.
+    /// These, in order.
     Listed(Vec<u32>),
     /// All there are.
     All,
@@ -66,9 +66,6 @@ impl Batch {
         anchors.sort_by_key(|place| program.anchors[*place as usize]);
         let mut named: Vec<u32> = program.anchors.iter().map(|anchor| anchor.0).collect();
         named.extend_from_slice(&own);
-        if let Shared::Listed(shared) = &shared {
-            named.extend_from_slice(shared);
-        }
         named.sort_unstable();
         named.dedup();
         Ok(Batch {

@@ -220,8 +220,12 @@ impl<'a> Maker<'a> {
             let entity = rng.below(entities);
             if self.place[entity] == 0 {
                 shared.push(entity as u32);
-                self.place[entity] = shared.len() as u32;
+                self.place[entity] = 1;
             }
+        }
+        shared.sort_unstable();
+        for (place, entity) in shared.iter().enumerate() {
+            self.place[*entity as usize] = place as u32 + 1;
         }
         Shared::Listed(shared)
     }

@@ -6,6 +6,7 @@
 
 use skolem_nn::coarse::Coarse;
 use skolem_nn::kernel::l1::Weighted;
+use skolem_nn::op::loss::Loss;
 use skolem_nn::op::thin::thin;
 use skolem_nn::{Real, rows};
 
@@ -23,7 +24,7 @@ pub(super) struct Scores<F> {
     shared: Vec<F>,
     /// The rows of the shared entities, where they are listed.
     listed: Vec<F>,
-    /// All entities and all roots as bytes, where those are looked through.
+    /// The shared entities and all roots as bytes, where those are looked through.
     entities: Coarse,
     roots: Coarse,
     distances: Vec<f32>,
@@ -124,29 +125,31 @@ impl<F: Real> Scores<F> {
         });
         let count = shared_count(batch, weights);
         let shared = rows::reuse(&mut self.shared, batch.program.roots.len() * count);
-        match (&batch.shared, model.coarse().filter(|_| coarse)) {
-            (Shared::Listed(entities), _) => {
+        let table = match &batch.shared {
+            Shared::All => &weights.entities.data,
+            Shared::Listed(entities) => {
                 let listed = rows::reuse(&mut self.listed, count * width);
                 rows::each(listed, width, |at, row| {
                     row.copy_from_slice(weights.entity(entities[at]))
                 });
-                model.scores(roots, listed, shared);
+                &*listed
             }
-            (Shared::All, None) => model.scores(roots, &weights.entities.data, shared),
-            (Shared::All, Some(line)) => {
-                if self.entities.is_empty() {
-                    self.entities.fill(&weights.entities.data, width);
-                }
-                self.roots.fill(roots, width);
-                let distances = rows::reuse(&mut self.distances, shared.len());
-                self.entities.distances(&self.roots, distances, line);
-                let distances = &*distances;
-                rows::each(shared, count, |root, row| {
-                    let found = &distances[root * count..][..count];
-                    row.iter_mut().zip(found).for_each(|(to, from)| *to = F::of(f64::from(*from)));
-                });
-            }
+        };
+        let Some(line) = model.coarse().filter(|_| coarse) else {
+            return model.scores(roots, table, shared);
+        };
+        // All entities are kept as bytes from update to update.
+        if batch.shared != Shared::All || self.entities.is_empty() {
+            self.entities.fill(table, width);
         }
+        self.roots.fill(roots, width);
+        let distances = rows::reuse(&mut self.distances, shared.len());
+        self.entities.distances(&self.roots, distances, line);
+        let distances = &*distances;
+        rows::each(shared, count, |root, row| {
+            let found = &distances[root * count..][..count];
+            row.iter_mut().zip(found).for_each(|(to, from)| *to = F::of(f64::from(*from)));
+        });
     }
 
     /// Turns scores into pulls; the loss. Query i draws its chance from `draw(i)` in [0, 1).
@@ -163,6 +166,11 @@ impl<F: Real> Scores<F> {
         let listed = match &batch.shared {
             Shared::Listed(listed) => Some(&listed[..]),
             Shared::All => None,
+        };
+        // A few entities stand for all: their part of a softmax is as large as that of all would be.
+        let shift = match rules.loss {
+            Loss::Softmax if count > 0 => F::of((entities as f64 / count as f64).ln()),
+            _ => F::zero(),
         };
         let (mut own, mut shared) = (&mut self.own[..], &mut self.shared[..]);
         let mut parts = Vec::with_capacity(queries);
@@ -181,6 +189,9 @@ impl<F: Real> Scores<F> {
             let roots = batch.program.roots_of(query);
             if roots.len() > 1 {
                 keep_best(shared, count);
+            }
+            if shift != F::zero() {
+                shared.iter_mut().for_each(|score| *score += shift);
             }
             for place in &batch.left_out[query] {
                 shared.chunks_mut(count).for_each(|row| row[*place as usize] = F::neg_infinity());

@@ -10,7 +10,7 @@ use skolem_nn::op::loss::Loss;
 use skolem_nn::optim::{Adam, State, Step};
 use skolem_nn::rows::{self, Table};
 
-use super::batch::Batch;
+use super::batch::{Batch, Shared};
 use super::score::Scores;
 use crate::error::{Error, Result};
 use crate::model::{Gradients, Model, Weights};
@@ -28,7 +28,7 @@ pub struct Rules {
     /// Gradients of shared negatives' scores below this share of a query's weight are made this large or
     /// zero, by chance: few, with the same mean.
     pub negligible: f64,
-    /// Whether all entities are looked through as bytes, where they all are negatives.
+    /// Whether shared negatives are looked through as bytes.
     pub coarse: bool,
     /// How many times faster entities learn than networks and relations.
     pub entity_rate: f64,
@@ -92,6 +92,10 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
         let entity_step = Step { rate: rate * self.rules.entity_rate, ..step };
         if self.rules.lazy {
             self.catch_up(Some(&batch.named), entity_step);
+            // Those that are looked through as bytes wait until something pulls at them.
+            if let (Shared::Listed(shared), false) = (&batch.shared, self.rules.coarse) {
+                self.catch_up(Some(shared), entity_step);
+            }
         }
         let loss = self.gradients(batch);
         if let Err(error) = self.check(loss, update) {
@@ -223,7 +227,6 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
                     parts.entity_gradient(batch, entities[place], row.x, gradient);
                 }
                 if rules.lazy {
-                    // Entities that are only looked through wait until something pulls at them.
                     step.catch_up(State { x: row.x, m: row.m, v: row.v }, u64::from(row.row[0]));
                 }
                 step.apply(State { x: row.x, m: row.m, v: row.v }, gradient);
@@ -231,7 +234,8 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
                 row.row[0] = step.number as u32;
             },
         );
-        scores.refresh(weights, rules.lazy.then_some(&entities[..]));
+        let kept = rules.lazy && batch.shared == Shared::All;
+        scores.refresh(weights, kept.then_some(&entities[..]));
     }
 
     /// Adam on the networks and the relations.

@@ -409,10 +409,11 @@ fn fast(paper: Config) -> Config {
     mix.insert("1p".into(), 30.0);
     let model = ModelConfig {
         dim: 200,
-        hidden: 400,
+        hidden: 600,
         first: "graph".into(),
         spread: 0.5,
-        relation_range: 1.0,
+        relation_range: 2.0,
+        input_gain: 6.0,
         ..paper.model
     };
     Config {
@@ -422,17 +423,18 @@ fn fast(paper: Config) -> Config {
             recipe: "fast".into(),
             batch: 512,
             turns: false,
-            rate: 2e-3,
-            entity_rate: 4.0,
+            rate: 1e-3,
+            entity_rate: 8.0,
             schedule: "cosine".into(),
             warmup: 100,
             loss: "softmax".into(),
+            dropout: 0.2,
             positives: 8,
             negatives: 0,
-            shared: 1 << 24,
+            shared: 4096,
             filtered: true,
             weighted: false,
-            negligible: 1.0 / 128.0,
+            negligible: 1.0 / 32.0,
             coarse: true,
             lazy: true,
             ..paper.train

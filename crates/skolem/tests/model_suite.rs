@@ -234,7 +234,7 @@ fn small_learner(graph: &Graph, bounds: bool, rules: Rules) -> Learner<f32, Logi
     let weights: Weights<f32> =
         model.weights(graph.entity_count(), graph.relation_count(), &mut Rng::new(2));
     let moments = Moments::new(&weights);
-    Learner::new(model, weights, moments, Rules { smoothing: 0.0, ..rules })
+    Learner::new(model, weights, moments, Rules { smoothing: 0.0, dropout: 0.0, ..rules })
 }
 
 #[test]

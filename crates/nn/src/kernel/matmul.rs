@@ -187,4 +187,31 @@ mod tests {
         };
         assert!(run(1) == run(2) && run(1) == run(5));
     }
+
+    #[test]
+    fn where_the_numbers_are_in_memory_does_not_change_a_bit() {
+        for (m, n, k) in
+            [(5, 7, 9), (16, 12, 8), (16, 24, 40), (70, 33, 50), (300, 900, 100), (1, 64, 64)]
+        {
+            for transposed in [false, true] {
+                let run = |at: usize| {
+                    let mut a = vec![0.0; at];
+                    a.extend(numbers(m * k, 1));
+                    let mut b = vec![0.0; at];
+                    b.extend(numbers(n * k, 2));
+                    let mut out = vec![0.0f32; m * n + at];
+                    let (x, y) = match transposed {
+                        false => (View::new(&a[at..], k), View::new(&b[at..], k).transposed()),
+                        true => (View::new(&a[at..], m).transposed(), View::new(&b[at..], n)),
+                    };
+                    matmul(&mut out[at..], n, x, y, false);
+                    out[at..].to_vec()
+                };
+                let first = run(0);
+                for at in 1..16 {
+                    assert!(run(at) == first, "{m} {n} {k} {transposed} {at}");
+                }
+            }
+        }
+    }
 }

@@ -27,7 +27,7 @@ impl Dropout {
         if self.share > 0.0 {
             let least = (self.share * (1u64 << 32) as f64) as u32;
             let place = ((layer as u64) << 40) + row as u64;
-            let key = (self.seed ^ place.wrapping_mul(0x9e37_79b9_7f4a_7c15)) as u64;
+            let key = self.seed ^ place.wrapping_mul(0x9e37_79b9_7f4a_7c15);
             // The low bits of a product are poor, the high ones are good.
             let key = (key.wrapping_mul(0xd134_2543_de82_ef95) >> 32) as u32;
             map::drop_some(x, key, least, self.scale());

@@ -92,6 +92,7 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
         let entity_step = Step { rate: rate * self.rules.entity_rate, ..step };
         if self.rules.lazy {
             self.catch_up(Some(&batch.named), entity_step);
+            self.scores.refresh(&self.weights, Some(&batch.named));
             // Those that are looked through as bytes wait until something pulls at them.
             if let (Shared::Listed(shared), false) = (&batch.shared, self.rules.coarse) {
                 self.catch_up(Some(shared), entity_step);

@@ -290,3 +290,21 @@ fn bytes_follow_the_entities_from_update_to_update() {
         assert!(kept.weights == anew.weights && kept.moments == anew.moments);
     }
 }
+
+#[test]
+fn a_gain_makes_sets_matter_more_and_a_set_of_halves_not_at_all() {
+    let plain = Logic { dim: 8, hidden: 10, ..Logic::default() };
+    let raised = Logic { input_gain: 6.0, ..plain.clone() };
+    let [plain, raised]: [Weights<f64>; 2] =
+        [plain, raised].map(|model| model.weights(ENTITIES, RELATIONS, &mut Rng::new(4)));
+    let [(weight, bias), (raised_weight, raised_bias)] =
+        [&plain, &raised].map(|weights| (&weights.dense[0].data, &weights.dense[1].data));
+    for (row, (bias, raised_bias)) in bias.iter().zip(raised_bias).enumerate() {
+        let [row, raised_row] = [weight, raised_weight].map(|weight| &weight[row * 24..][..24]);
+        let (of_set, of_relation) = raised_row.split_at(16);
+        assert!(of_set.iter().zip(row).all(|(raised, plain)| (raised - 6.0 * plain).abs() < 1e-12));
+        assert_eq!(of_relation, &row[16..]);
+        let halves: f64 = of_set.iter().map(|weight| 0.5 * weight).sum();
+        assert!((raised_bias + halves - bias).abs() < 1e-12);
+    }
+}

@@ -63,8 +63,6 @@ fn turns_of(_: Level) -> Option<(fn(), usize)> {
 }
 
 #[cfg(target_arch = "x86_64")]
-// Since then there is AVX-512, here as in `simd!`.
-#[clippy::msrv = "1.89"]
 mod x86 {
     use std::arch::x86_64::*;
     use std::hint::black_box;

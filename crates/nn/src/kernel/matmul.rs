@@ -7,8 +7,12 @@ use rayon::prelude::*;
 
 use crate::Real;
 
-/// Rows and columns of a tile.
+/// The most rows and columns of a tile.
 const TILE: (usize, usize) = (256, 800);
+/// Tiles come in multiples of this, so that a few threads have the same work.
+const TURNS: usize = 4;
+/// The fewest rows that are worth a tile of their own.
+const FEW: usize = 48;
 
 /// A matrix to read: `rows` × `columns` numbers; element (i, j) is at `i · row_step + j · column_step`.
 #[derive(Clone, Copy)]
@@ -46,11 +50,21 @@ impl<'a, F> View<'a, F> {
     }
 }
 
-/// A tile of the result: a place that one thread alone writes.
-struct Tile<F>(*mut F);
+/// Rows and columns of a tile, such that a few threads end together.
+fn tile(rows: usize, columns: usize) -> (usize, usize) {
+    let across = columns.div_ceil(TILE.1);
+    let mut down = rows.div_ceil(TILE.0);
+    while !(across * down).is_multiple_of(TURNS) && rows / (down + 1) >= FEW {
+        down += 1;
+    }
+    (rows.div_ceil(down), columns.div_ceil(across))
+}
+
+/// A place in the result from which one thread alone writes its part.
+struct Place<F>(*mut F);
 #[allow(unsafe_code)]
-// SAFETY: tiles do not overlap, and the threads end before the borrow of the result does.
-unsafe impl<F: Send> Send for Tile<F> {}
+// SAFETY: parts do not overlap, and the threads end before the borrow of the result does.
+unsafe impl<F: Send> Send for Place<F> {}
 
 /// out = a · b, or out += a · b. `out` has rows of `step` numbers, of which the product takes the first.
 #[allow(unsafe_code)]
@@ -77,22 +91,23 @@ pub fn matmul<F: Real>(
         (view.rows - 1) * view.row_step + (view.columns - 1) * view.column_step
     };
     assert!(reaches(&a) < a.data.len() && reaches(&b) < b.data.len(), "an operand is too short");
+    let (height, width) = tile(m, n);
     let mut tiles = Vec::new();
-    for row in (0..m).step_by(TILE.0) {
-        for column in (0..n).step_by(TILE.1) {
+    for row in (0..m).step_by(height) {
+        for column in (0..n).step_by(width) {
             // SAFETY: within `out`, as asserted above.
             let start = unsafe { out.as_mut_ptr().add(row * step + column) };
-            tiles.push((row, column, Tile(start)));
+            tiles.push((row, column, Place(start)));
         }
     }
     tiles.into_par_iter().with_max_len(1).for_each(|(row, column, tile)| {
-        let tile: Tile<F> = tile;
+        let tile: Place<F> = tile;
         // SAFETY: the tile is within `out` and nobody else's; rows and columns of the operands are
         // within their slices, as asserted above.
         unsafe {
             gemm::gemm(
-                TILE.0.min(m - row),
-                TILE.1.min(n - column),
+                height.min(m - row),
+                width.min(n - column),
                 k,
                 tile.0,
                 1,

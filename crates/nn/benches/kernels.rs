@@ -4,12 +4,15 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use skolem_nn::coarse::Coarse;
+use skolem_nn::kernel::matmul::{Precision, View, matmul};
+use skolem_nn::kernel::peak::peak;
 use skolem_nn::kernel::{Level, l1, limit, softmax};
 
 const WIDTH: usize = 800;
 const ROWS: usize = 64;
 
 fn main() {
+    products();
     let numbers = |seed: usize, count: usize| -> Vec<f32> {
         (0..count).map(|at| ((at * 7919 + seed * 104_729) % 1000) as f32 / 1000.0).collect()
     };
@@ -45,6 +48,39 @@ fn main() {
             "{:<9} l1 {one:6.1}  l1_four {four:6.1}  bytes {bytes:6.1}  add_signs {signs:6.1}  a number: e^x {exponential:6.2}",
             level.name()
         );
+    }
+}
+
+/// Products at the sizes of training: of `f32` and of bf16, in turns.
+fn products() {
+    let (m, n, k) = (1024, 1600, 1600);
+    let threads = rayon::current_num_threads();
+    let peak = peak(Level::best(), threads).unwrap_or(f64::NAN) / 1e9;
+    println!(
+        "products {m} × {n} × {k}, {threads} threads, GFLOP/s (the peak for f32 is {peak:.0})"
+    );
+    let numbers = |count: usize| -> Vec<f32> {
+        (0..count).map(|at| ((at * 7919) % 1000) as f32 / 1000.0 - 0.5).collect()
+    };
+    let (a, b, mut out) = (numbers(m * k), numbers(n * k), vec![0.0f32; m * n]);
+    let cases = [
+        ("x · Wᵀ", View::new(&a, k), View::new(&b, k).transposed()),
+        ("dy · W", View::new(&a, k), View::new(&b, n)),
+        ("dyᵀ · x", View::new(&a, m).transposed(), View::new(&b, n)),
+    ];
+    let speed = |run: &mut dyn FnMut()| {
+        let start = Instant::now();
+        run();
+        2.0 * (m * n * k) as f64 / start.elapsed().as_secs_f64() / 1e9
+    };
+    for (name, x, y) in cases {
+        let mut best = [0f64; 2];
+        for _ in 0..20 {
+            let found = Precision::ALL
+                .map(|precision| speed(&mut || matmul(precision, &mut out, n, x, y, false)));
+            best.iter_mut().zip(found).for_each(|(best, found)| *best = best.max(found));
+        }
+        println!("{name:<8} f32 {:6.0}  bf16 {:6.0}", best[0], best[1]);
     }
 }
 

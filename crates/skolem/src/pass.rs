@@ -1,16 +1,15 @@
 //! Runs a program: forward to the embeddings of its queries, backward to the gradients of what they
 //! were made from. It knows no model.
 
-use skolem_nn::op::dropout::Dropout;
 use skolem_nn::{Real, rows};
 
-use crate::model::{Gradients, Level, Model, Weights};
+use crate::model::{Gradients, Level, Manner, Model, Weights};
 use crate::program::{Operand, Program, Step, User};
 
 /// The buffers of a run, kept between batches for their memory.
 pub struct Pass<F: Real, M: Model<F>> {
-    /// What is dropped of hidden layers; nothing but while learning.
-    pub dropout: Dropout,
+    /// How it runs; as for answers but while learning.
+    pub manner: Manner,
     /// The embeddings of the queries' disjuncts, row after row.
     pub roots: Vec<F>,
     /// Their gradient; the caller fills it before backward.
@@ -32,7 +31,7 @@ impl<F: Real, M: Model<F>> Default for Pass<F, M> {
         let [roots, droots, danchors, values, inputs, dinputs, operands, doperands, dout] =
             [const { Vec::new() }; 9];
         Pass {
-            dropout: Dropout::default(),
+            manner: Manner::default(),
             roots,
             droots,
             danchors,
@@ -51,7 +50,7 @@ impl<F: Real, M: Model<F>> Pass<F, M> {
     /// Embeds all queries of a program.
     pub fn forward(&mut self, model: &M, weights: &Weights<F>, program: &Program) {
         let width = model.width();
-        model.begin(weights, program, self.dropout, &mut self.tape);
+        model.begin(weights, program, self.manner, &mut self.tape);
         rows::reuse(&mut self.values, program.users.len() * width);
         rows::reuse(&mut self.inputs, program.inputs.len() * width);
         rows::reuse(&mut self.operands, program.operands.len() * width);

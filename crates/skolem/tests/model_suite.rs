@@ -13,6 +13,7 @@ use skolem_kg::query::{names::Numbers, text::parse};
 use skolem_kg::rng::Rng;
 use skolem_kg::{Graph, Query, Split};
 use skolem_nn::Real;
+use skolem_nn::kernel::matmul::Precision;
 use skolem_nn::op::loss::Loss;
 use skolem_nn::op::tnorm::TNorm;
 use skolem_nn::optim::Adam;
@@ -87,6 +88,9 @@ fn rules(loss: Loss) -> Rules {
     Rules {
         loss,
         smoothing: if loss == Loss::Softmax { 0.1 } else { 0.0 },
+        seed: 0,
+        precision: Precision::F32,
+        threshold: 0.3,
         dropout: 0.2,
         negligible: 0.0,
         coarse: false,

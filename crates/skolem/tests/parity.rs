@@ -19,6 +19,7 @@ use skolem::train::update::{Learner, Moments, Rules};
 use skolem_kg::Query;
 use skolem_kg::query::{names::Numbers, text::parse};
 use skolem_kg::rng::Rng;
+use skolem_nn::kernel::matmul::Precision;
 use skolem_nn::op::loss::Loss;
 use skolem_nn::op::tnorm::TNorm;
 use skolem_nn::optim::Adam;
@@ -96,6 +97,9 @@ impl Case<'_> {
         let rules = Rules {
             loss: Loss::Sigmoid,
             smoothing: 0.0,
+            seed: 0,
+            precision: Precision::F32,
+            threshold: 0.0,
             dropout: 0.0,
             negligible: 0.0,
             coarse: false,

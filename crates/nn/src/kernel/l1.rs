@@ -1,6 +1,6 @@
 //! Sums of absolute differences, and their gradients: the distance between a set and an entity.
 
-use super::simd;
+use super::{fetch, simd};
 use crate::Real;
 
 /// Partial sums kept apart, so that they fit any vector and the order of addition is always the same.
@@ -98,6 +98,7 @@ simd! {
         let count = of.rows.len();
         // Four rows at a time: the sum is fetched and stored once for them all.
         for at in (0..count / 4).map(|four| 4 * four) {
+            (at + 4..count.min(at + 8)).for_each(|next| fetch(row(next)));
             let [b0, b1, b2, b3] = [row(at), row(at + 1), row(at + 2), row(at + 3)];
             let [c0, c1, c2, c3] = [0, 1, 2, 3].map(|next| scale * of.weights[at + next]);
             for lane in 0..width {

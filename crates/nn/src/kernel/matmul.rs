@@ -3,9 +3,46 @@
 //! The result is cut into tiles by its size alone, and each tile is computed by one thread: the same
 //! numbers whatever the number of threads.
 
+use std::any::TypeId;
+
 use rayon::prelude::*;
 
+use super::bf16;
 use crate::Real;
+
+/// What the numbers of products are rounded to; their sums are not.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Precision {
+    /// Not at all.
+    #[default]
+    F32,
+    /// Eight bits of mantissa, where the processor has instructions for it: twice as fast.
+    Bf16,
+}
+
+impl Precision {
+    /// All of them.
+    pub const ALL: [Precision; 2] = [Precision::F32, Precision::Bf16];
+
+    /// `f32` or `bf16`.
+    pub fn name(self) -> &'static str {
+        ["f32", "bf16"][self as usize]
+    }
+
+    /// What this processor makes of it.
+    pub fn here(self) -> Precision {
+        if self == Precision::Bf16 && !bf16::is_here() { Precision::F32 } else { self }
+    }
+}
+
+impl std::str::FromStr for Precision {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Precision::ALL.into_iter().find(|precision| precision.name() == text);
+        found.ok_or_else(|| format!("unknown precision '{text}' (one of f32, bf16)"))
+    }
+}
 
 /// The most rows and columns of a tile.
 const TILE: (usize, usize) = (256, 800);
@@ -17,11 +54,11 @@ const FEW: usize = 48;
 /// A matrix to read: `rows` × `columns` numbers; element (i, j) is at `i · row_step + j · column_step`.
 #[derive(Clone, Copy)]
 pub struct View<'a, F> {
-    data: &'a [F],
-    rows: usize,
-    columns: usize,
-    row_step: usize,
-    column_step: usize,
+    pub(super) data: &'a [F],
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) row_step: usize,
+    pub(super) column_step: usize,
 }
 
 impl<'a, F> View<'a, F> {
@@ -48,10 +85,33 @@ impl<'a, F> View<'a, F> {
             ..self
         }
     }
+
+    /// # Safety
+    /// F is `f32`.
+    #[allow(unsafe_code)]
+    unsafe fn of_f32(self) -> View<'a, f32> {
+        // SAFETY: the caller's.
+        let data =
+            unsafe { std::slice::from_raw_parts(self.data.as_ptr().cast(), self.data.len()) };
+        let View { rows, columns, row_step, column_step, .. } = self;
+        View { data, rows, columns, row_step, column_step }
+    }
+}
+
+fn is_f32<F: Real>() -> bool {
+    TypeId::of::<F>() == TypeId::of::<f32>()
+}
+
+/// # Safety
+/// F is `f32`.
+#[allow(unsafe_code)]
+unsafe fn as_f32<F: Real>(numbers: &mut [F]) -> &mut [f32] {
+    // SAFETY: the caller's.
+    unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), numbers.len()) }
 }
 
 /// Rows and columns of a tile, such that a few threads end together.
-fn tile(rows: usize, columns: usize) -> (usize, usize) {
+pub(super) fn tile(rows: usize, columns: usize) -> (usize, usize) {
     let across = columns.div_ceil(TILE.1);
     let mut down = rows.div_ceil(TILE.0);
     while !(across * down).is_multiple_of(TURNS) && rows / (down + 1) >= FEW {
@@ -61,14 +121,18 @@ fn tile(rows: usize, columns: usize) -> (usize, usize) {
 }
 
 /// A place in the result from which one thread alone writes its part.
-struct Place<F>(*mut F);
+pub(super) struct Place<F>(pub(super) *mut F);
 #[allow(unsafe_code)]
 // SAFETY: parts do not overlap, and the threads end before the borrow of the result does.
 unsafe impl<F: Send> Send for Place<F> {}
+#[allow(unsafe_code)]
+// SAFETY: as above; a shared place is only read.
+unsafe impl<F: Send> Sync for Place<F> {}
 
 /// out = a · b, or out += a · b. `out` has rows of `step` numbers, of which the product takes the first.
 #[allow(unsafe_code)]
 pub fn matmul<F: Real>(
+    precision: Precision,
     out: &mut [F],
     step: usize,
     a: View<'_, F>,
@@ -91,6 +155,12 @@ pub fn matmul<F: Real>(
         (view.rows - 1) * view.row_step + (view.columns - 1) * view.column_step
     };
     assert!(reaches(&a) < a.data.len() && reaches(&b) < b.data.len(), "an operand is too short");
+    #[cfg(target_arch = "x86_64")]
+    if precision.here() == Precision::Bf16 && m >= bf16::LEAST_ROWS && is_f32::<F>() {
+        // SAFETY: F is f32.
+        let (out, a, b) = unsafe { (as_f32(out), a.of_f32(), b.of_f32()) };
+        return bf16::product(out, step, a, b, accumulate);
+    }
     let (height, width) = tile(m, n);
     let mut tiles = Vec::new();
     for row in (0..m).step_by(height) {
@@ -161,11 +231,11 @@ mod tests {
                     continue;
                 }
                 let mut out = vec![1.0f32; m * n];
-                matmul(&mut out, n, a, b, true);
+                matmul(Precision::F32, &mut out, n, a, b, true);
                 for (found, exact) in out.iter().zip(plain(a, b)) {
                     assert!((f64::from(*found) - exact - 1.0).abs() < 1e-4);
                 }
-                matmul(&mut out, n, a, b, false);
+                matmul(Precision::F32, &mut out, n, a, b, false);
                 for (found, exact) in out.iter().zip(plain(a, b)) {
                     assert!((f64::from(*found) - exact).abs() < 1e-4);
                 }
@@ -178,7 +248,7 @@ mod tests {
         let (a, w) = (numbers(6 * 4, 1), numbers(5 * 10, 2));
         let part = View::new(&w, 10).columns(2, 6).transposed();
         let mut out = vec![0.0; 6 * 8];
-        matmul(&mut out, 8, View::new(&a, 4), part, false);
+        matmul(Precision::F32, &mut out, 8, View::new(&a, 4), part, false);
         let exact = plain(View::new(&a, 4), part);
         for row in 0..6 {
             for column in 0..5 {
@@ -195,7 +265,14 @@ mod tests {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let mut out = vec![0.0f32; 700 * 900];
             let product = || {
-                matmul(&mut out, 900, View::new(&a, 300), View::new(&b, 300).transposed(), false)
+                matmul(
+                    Precision::F32,
+                    &mut out,
+                    900,
+                    View::new(&a, 300),
+                    View::new(&b, 300).transposed(),
+                    false,
+                )
             };
             pool.install(product);
             out
@@ -219,7 +296,7 @@ mod tests {
                         false => (View::new(&a[at..], k), View::new(&b[at..], k).transposed()),
                         true => (View::new(&a[at..], m).transposed(), View::new(&b[at..], n)),
                     };
-                    matmul(&mut out[at..], n, x, y, false);
+                    matmul(Precision::F32, &mut out[at..], n, x, y, false);
                     out[at..].to_vec()
                 };
                 let first = run(0);

@@ -6,6 +6,8 @@
 //! same bits.
 
 pub mod adam;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+pub mod bf16;
 pub mod l1;
 pub mod map;
 pub mod matmul;
@@ -93,6 +95,20 @@ pub fn limit(most: Level) -> Level {
     let level = most.min(Level::best());
     LEVEL.store(level as u8 + 1, Ordering::Relaxed);
     level
+}
+
+/// Asks for numbers that are needed soon, so that they are on their way from memory meanwhile.
+#[inline(always)]
+pub fn fetch<F>(numbers: &[F]) {
+    #[cfg(target_arch = "x86_64")]
+    #[allow(unsafe_code)]
+    for at in (0..size_of_val(numbers)).step_by(64) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: the address is that of a number; the instruction touches nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(numbers.as_ptr().cast::<i8>().add(at)) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = numbers;
 }
 
 /// Compiles a function for each [`Level`] and calls the one in use.

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::linear;
-use crate::kernel::matmul::{View, matmul};
+use crate::kernel::matmul::{Precision, View, matmul};
 use crate::kernel::{map, simd};
 use crate::rows::{self, reuse};
 use crate::{Real, op::tnorm::Rows};
@@ -45,6 +45,7 @@ pub struct Tape<F> {
     pub a: Vec<F>,
     /// Gradient of z; the caller fills the rows of a level before backward.
     pub dz: Vec<F>,
+    precision: Precision,
     hidden: Vec<F>,
     dhidden: Vec<F>,
 }
@@ -55,7 +56,8 @@ impl<F: Real> Weights<'_, F> {
     }
 
     /// Makes room for all rows of a program.
-    pub fn begin(&self, rows: usize, tape: &mut Tape<F>) {
+    pub fn begin(&self, rows: usize, precision: Precision, tape: &mut Tape<F>) {
+        tape.precision = precision;
         reuse(&mut tape.hidden, rows * self.width());
         reuse(&mut tape.a, rows * self.second_bias.len());
     }
@@ -64,10 +66,16 @@ impl<F: Real> Weights<'_, F> {
     pub fn forward(&self, rows: Range<usize>, x: &[F], tape: &mut Tape<F>) {
         let (width, columns) = (self.width(), self.second_bias.len());
         let hidden = &mut tape.hidden[rows.start * width..rows.end * width];
-        linear::forward(hidden, &x[rows.start * width..rows.end * width], self.first, width);
+        linear::forward(
+            tape.precision,
+            hidden,
+            &x[rows.start * width..rows.end * width],
+            self.first,
+            width,
+        );
         rows::each(hidden, width, |_, row| map::add_relu(row, self.first_bias));
         let z = &mut tape.a[rows.start * columns..rows.end * columns];
-        linear::forward(z, hidden, self.second, width);
+        linear::forward(tape.precision, z, hidden, self.second, width);
         rows::each(z, columns, |_, row| map::add(row, self.second_bias));
     }
 
@@ -84,19 +92,26 @@ impl<F: Real> Weights<'_, F> {
         let hidden = &tape.hidden[here.clone()];
         let dhidden = &mut tape.dhidden[here];
         let dz = &tape.dz[rows.start * columns..rows.end * columns];
-        linear::backward_input(dhidden, dz, self.second, width);
+        linear::backward_input(tape.precision, dhidden, dz, self.second, width);
         rows::each(dhidden, width, |at, row| {
             map::relu_backward(row, &hidden[at * width..][..width], F::one())
         });
-        matmul(dx, width, View::new(dhidden, width), View::new(self.first, width), true);
+        matmul(
+            tape.precision,
+            dx,
+            width,
+            View::new(dhidden, width),
+            View::new(self.first, width),
+            true,
+        );
     }
 
     /// The gradients of all weights, after backward of all rows.
     pub fn finish(&self, gradients: Gradients<'_, F>, x: &[F], tape: &Tape<F>) {
         let width = self.width();
         let Gradients { first, first_bias, second, second_bias } = gradients;
-        linear::backward_weight(second, second_bias, &tape.dz, &tape.hidden, width);
-        linear::backward_weight(first, first_bias, &tape.dhidden, x, width);
+        linear::backward_weight(tape.precision, second, second_bias, &tape.dz, &tape.hidden, width);
+        linear::backward_weight(tape.precision, first, first_bias, &tape.dhidden, x, width);
     }
 }
 
@@ -149,7 +164,7 @@ mod tests {
 
     fn run(x: &[f64], flat: &[f64], tape: &mut Tape<f64>) -> Vec<f64> {
         let weights = weights(flat);
-        weights.begin(N, tape);
+        weights.begin(N, Precision::F32, tape);
         weights.forward(0..1, x, tape);
         weights.forward(1..N, x, tape);
         let mut most = vec![0.0; C];

@@ -5,25 +5,32 @@ use rayon::prelude::*;
 
 use crate::Real;
 use crate::kernel::map;
-use crate::kernel::matmul::{View, matmul};
+use crate::kernel::matmul::{Precision, View, matmul};
 
 /// Columns of a bias's gradient that one task sums.
 const COLUMNS: usize = 64;
 
 /// Y = X·Wᵀ: `x` is [n, input], `y` is [n, output].
-pub fn forward<F: Real>(y: &mut [F], x: &[F], weight: &[F], input: usize) {
+pub fn forward<F: Real>(precision: Precision, y: &mut [F], x: &[F], weight: &[F], input: usize) {
     let output = weight.len() / input;
-    matmul(y, output, View::new(x, input), View::new(weight, input).transposed(), false);
+    matmul(precision, y, output, View::new(x, input), View::new(weight, input).transposed(), false);
 }
 
 /// ∂X = ∂Y·W.
-pub fn backward_input<F: Real>(dx: &mut [F], dy: &[F], weight: &[F], input: usize) {
+pub fn backward_input<F: Real>(
+    precision: Precision,
+    dx: &mut [F],
+    dy: &[F],
+    weight: &[F],
+    input: usize,
+) {
     let output = weight.len() / input;
-    matmul(dx, input, View::new(dy, output), View::new(weight, input), false);
+    matmul(precision, dx, input, View::new(dy, output), View::new(weight, input), false);
 }
 
 /// ∂W = ∂Yᵀ·X and ∂b = Σ ∂Y.
 pub fn backward_weight<F: Real>(
+    precision: Precision,
     dweight: &mut [F],
     dbias: &mut [F],
     dy: &[F],
@@ -31,7 +38,14 @@ pub fn backward_weight<F: Real>(
     input: usize,
 ) {
     let output = dbias.len();
-    matmul(dweight, input, View::new(dy, output).transposed(), View::new(x, input), false);
+    matmul(
+        precision,
+        dweight,
+        input,
+        View::new(dy, output).transposed(),
+        View::new(x, input),
+        false,
+    );
     sum_rows(dbias, dy);
 }
 
@@ -59,13 +73,13 @@ mod tests {
         let dy = between(-1.0, 1.0, n * output, 3);
         let run = |x: &[f64], weight: &[f64]| {
             let mut y = vec![0.0; n * output];
-            forward(&mut y, x, weight, input);
+            forward(Precision::F32, &mut y, x, weight, input);
             dot(&dy, &y)
         };
         let (mut dx, mut dweight, mut dbias) =
             (vec![0.0; x.len()], vec![0.0; weight.len()], vec![0.0; output]);
-        backward_input(&mut dx, &dy, &weight, input);
-        backward_weight(&mut dweight, &mut dbias, &dy, &x, input);
+        backward_input(Precision::F32, &mut dx, &dy, &weight, input);
+        backward_weight(Precision::F32, &mut dweight, &mut dbias, &dy, &x, input);
         gradient(&x, &dx, |x| run(x, &weight));
         gradient(&weight, &dweight, |weight| run(&x, weight));
         for (column, sum) in dbias.iter().enumerate() {

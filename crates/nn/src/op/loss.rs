@@ -11,7 +11,9 @@ use crate::kernel::softmax::{exponentials, most, scale_and_lower};
 pub enum Loss {
     /// The paper's: ½(−mean log σ(s₊) − mean log σ(−s₋)).
     Sigmoid,
-    /// −mean over positives of log(e^s₊ / (e^s₊ + Σ e^s₋)).
+    /// −mean over positives of log(e^s₊ / (e^s₊ + Σ e^s₋)). With a threshold weight τ, there is one more
+    /// candidate with the score 0, whom positives should beat and who should beat all negatives together, for −τ·log(1 / (1 + Σ e^s₋)):
+    /// scores of different queries can be compared then.
     Softmax,
 }
 
@@ -30,11 +32,18 @@ impl Loss {
     /// The loss of one query; its scores are replaced by their gradients.
     ///
     /// `positive` and the parts of `negative` are scores. A negative of −∞ is left out. `smoothing` takes
-    /// a share of the weight from the positives and gives it to all negatives alike (softmax only).
-    pub fn apply<F: Real>(self, positive: &mut [F], negative: [&mut [F]; 2], smoothing: F) -> F {
+    /// a share of the weight from the positives and gives it to all negatives alike (softmax only), as is
+    /// the weight of the `threshold`.
+    pub fn apply<F: Real>(
+        self,
+        positive: &mut [F],
+        negative: [&mut [F]; 2],
+        smoothing: F,
+        threshold: F,
+    ) -> F {
         match self {
             Loss::Sigmoid => sigmoid(positive, negative),
-            Loss::Softmax => softmax(positive, negative, smoothing),
+            Loss::Softmax => softmax(positive, negative, smoothing, threshold),
         }
     }
 }
@@ -77,9 +86,16 @@ fn sigmoid<F: Real>(positive: &mut [F], negative: [&mut [F]; 2]) -> F {
     loss
 }
 
-fn softmax<F: Real>(positive: &mut [F], negative: [&mut [F]; 2], smoothing: F) -> F {
+fn softmax<F: Real>(positive: &mut [F], negative: [&mut [F]; 2], smoothing: F, threshold: F) -> F {
     let [own, shared] = negative;
-    let most = most(positive).max(most(own)).max(most(shared));
+    let mut most = most(positive).max(most(own)).max(most(shared));
+    // The candidate with the score 0.
+    let mut zero = F::zero();
+    if threshold > F::zero() {
+        // A NaN stays one.
+        most = if most < F::zero() { F::zero() } else { most };
+        zero = (-most).exponential();
+    }
     // How many are not left out, and their sum: the last negatives' share of the smoothing.
     let (mut left, mut sum) = (0usize, F::zero());
     if smoothing > F::zero() {
@@ -97,10 +113,15 @@ fn softmax<F: Real>(positive: &mut [F], negative: [&mut [F]; 2], smoothing: F) -
     let mut pull = F::zero();
     for s in positive.iter_mut() {
         let power = (*s - most).exponential();
-        let whole = power + total;
+        let whole = power + total + zero;
         loss += each * (whole.ln() + most - (F::one() - smoothing) * *s - spread * sum);
         pull += each / whole;
         *s = each * (power / whole - (F::one() - smoothing));
+    }
+    if threshold > F::zero() {
+        let whole = zero + total;
+        loss += threshold * (whole.ln() + most);
+        pull += threshold / whole;
     }
     // What is left out is zero by now, and nothing else is.
     scale_and_lower(own, pull, spread);
@@ -115,14 +136,19 @@ mod tests {
 
     #[test]
     fn gradients() {
-        for (loss, smoothing) in [(Loss::Sigmoid, 0.0), (Loss::Softmax, 0.0), (Loss::Softmax, 0.1)]
-        {
+        let cases = [
+            (Loss::Sigmoid, 0.0, 0.0),
+            (Loss::Softmax, 0.0, 0.0),
+            (Loss::Softmax, 0.1, 0.0),
+            (Loss::Softmax, 0.1, 0.7),
+        ];
+        for (loss, smoothing, threshold) in cases {
             let s = between(-3.0, 3.0, 11, 1);
             let run = |s: &[f64]| {
                 let mut s = s.to_vec();
                 let (positive, rest) = s.split_at_mut(3);
                 let (own, shared) = rest.split_at_mut(5);
-                let value = loss.apply(positive, [own, shared], smoothing);
+                let value = loss.apply(positive, [own, shared], smoothing, threshold);
                 (value, s)
             };
             gradient(&s, &run(&s).1, |s| run(s).0);
@@ -136,7 +162,7 @@ mod tests {
             let mut without = [0.3, 0.2, -0.4];
             let value = |s: &mut [f64]| {
                 let (positive, negative) = s.split_at_mut(1);
-                loss.apply(positive, [negative, &mut []], 0.1)
+                loss.apply(positive, [negative, &mut []], 0.1, 0.5)
             };
             assert!((value(&mut with) - value(&mut without)).abs() < 1e-12);
             assert_eq!(with[2], 0.0);
@@ -149,11 +175,22 @@ mod tests {
         for loss in Loss::ALL {
             let mut s = [-900f32, 800.0, 700.0];
             let (positive, negative) = s.split_at_mut(1);
-            assert!(loss.apply(positive, [negative, &mut []], 0.0).is_finite());
+            assert!(loss.apply(positive, [negative, &mut []], 0.0, 0.5).is_finite());
             assert!(s.iter().all(|s| s.is_finite()));
             let mut s = [1.0f32, f32::NAN];
             let (positive, negative) = s.split_at_mut(1);
-            assert!(loss.apply(positive, [negative, &mut []], 0.0).is_nan());
+            assert!(loss.apply(positive, [negative, &mut []], 0.0, 0.5).is_nan());
         }
+    }
+
+    #[test]
+    fn scores_above_the_threshold_are_for_answers() {
+        let of = |shift: f64| {
+            let mut s = [shift + 2.0, shift - 2.0];
+            let (positive, negative) = s.split_at_mut(1);
+            Loss::Softmax.apply(positive, [negative, &mut []], 0.0, 1.0)
+        };
+        // Without a threshold all shifts would be alike.
+        assert!(of(0.0) < of(1.5) && of(0.0) < of(-1.5));
     }
 }

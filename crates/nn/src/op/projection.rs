@@ -11,7 +11,7 @@ use super::dropout::Dropout;
 use super::linear;
 use crate::Real;
 use crate::kernel::map;
-use crate::kernel::matmul::{View, matmul};
+use crate::kernel::matmul::{Precision, View, matmul};
 use crate::rows::{self, reuse};
 
 /// The weights of a layer, [out, in], and its bias.
@@ -60,6 +60,8 @@ pub struct Tape<F> {
     pub dy: Vec<F>,
     /// What is dropped of the hidden layers.
     dropout: Dropout,
+    /// What the numbers of products are rounded to.
+    precision: Precision,
     hidden: Vec<Vec<F>>,
     dhidden: Vec<Vec<F>>,
     shift: Vec<F>,
@@ -72,8 +74,14 @@ impl<F: Real> Network<'_, F> {
     }
 
     /// Makes room for all rows of a program, and computes what the relations add.
-    pub fn begin(&self, relations: Relations<'_, F>, dropout: Dropout, tape: &mut Tape<F>) {
-        tape.dropout = dropout;
+    pub fn begin(
+        &self,
+        relations: Relations<'_, F>,
+        dropout: Dropout,
+        precision: Precision,
+        tape: &mut Tape<F>,
+    ) {
+        (tape.dropout, tape.precision) = (dropout, precision);
         let (rows, h) = (relations.of_row.len(), self.hidden());
         tape.hidden.resize_with(self.layers.len() - 1, Vec::new);
         tape.hidden.iter_mut().for_each(|hidden| _ = reuse(hidden, rows * h));
@@ -83,7 +91,14 @@ impl<F: Real> Network<'_, F> {
         let shift = reuse(&mut tape.shift, count * h);
         let of_relations =
             View::new(first.weight, self.width + d).columns(self.width, self.width + d);
-        matmul(shift, h, View::new(relations.vectors, d), of_relations.transposed(), false);
+        matmul(
+            precision,
+            shift,
+            h,
+            View::new(relations.vectors, d),
+            of_relations.transposed(),
+            false,
+        );
     }
 
     /// The raw results of some rows of `x`, without the last bias.
@@ -96,13 +111,13 @@ impl<F: Real> Network<'_, F> {
         tape: &mut Tape<F>,
     ) {
         let (h, w) = (self.hidden(), self.width);
-        let Tape { hidden, shift, dropout, .. } = tape;
+        let Tape { hidden, shift, dropout, precision, .. } = tape;
         let x = &x[rows.start * w..rows.end * w];
         let here = rows.start * h..rows.end * h;
         let input = self.layers[0].weight.len() / h;
         let of_sets = View::new(self.layers[0].weight, input).columns(0, w);
         let first = &mut hidden[0][here.clone()];
-        matmul(first, h, View::new(x, w), of_sets.transposed(), false);
+        matmul(*precision, first, h, View::new(x, w), of_sets.transposed(), false);
         rows::each(first, h, |at, row| {
             let relation = relations.of_row[rows.start + at] as usize;
             map::add_two_relu(row, &shift[relation * h..][..h], self.layers[0].bias);
@@ -111,14 +126,14 @@ impl<F: Real> Network<'_, F> {
         for (at, layer) in self.layers[1..self.layers.len() - 1].iter().enumerate() {
             let (before, after) = hidden.split_at_mut(at + 1);
             let after = &mut after[0][here.clone()];
-            linear::forward(after, &before[at][here.clone()], layer.weight, h);
+            linear::forward(*precision, after, &before[at][here.clone()], layer.weight, h);
             rows::each(after, h, |number, row| {
                 map::add_relu(row, layer.bias);
                 dropout.apply(row, at + 1, rows.start + number);
             });
         }
         let last = self.layers.len() - 1;
-        linear::forward(y, &hidden[last - 1][here], self.layers[last].weight, h);
+        linear::forward(*precision, y, &hidden[last - 1][here], self.layers[last].weight, h);
     }
 
     /// Makes room for the gradients of all rows.
@@ -135,7 +150,7 @@ impl<F: Real> Network<'_, F> {
         let (h, w, last) = (self.hidden(), self.width, self.layers.len() - 1);
         let here = rows.start * h..rows.end * h;
         let out = self.layers[last].bias.len();
-        let Tape { dy, hidden, dhidden, dropout, .. } = tape;
+        let Tape { dy, hidden, dhidden, dropout, precision, .. } = tape;
         let dy = &dy[rows.start * out..rows.end * out];
         let gate = |gradient: &mut [F], at: usize| {
             let result = &hidden[at][here.clone()];
@@ -144,17 +159,23 @@ impl<F: Real> Network<'_, F> {
             });
         };
         let deepest = &mut dhidden[last - 1][here.clone()];
-        linear::backward_input(deepest, dy, self.layers[last].weight, h);
+        linear::backward_input(*precision, deepest, dy, self.layers[last].weight, h);
         gate(deepest, last - 1);
         for at in (1..last).rev() {
             let (before, after) = dhidden.split_at_mut(at);
             let before = &mut before[at - 1][here.clone()];
-            linear::backward_input(before, &after[0][here.clone()], self.layers[at].weight, h);
+            linear::backward_input(
+                *precision,
+                before,
+                &after[0][here.clone()],
+                self.layers[at].weight,
+                h,
+            );
             gate(before, at - 1);
         }
         let input = self.layers[0].weight.len() / h;
         let of_sets = View::new(self.layers[0].weight, input).columns(0, w);
-        matmul(dx, w, View::new(&dhidden[0][here], h), of_sets, false);
+        matmul(*precision, dx, w, View::new(&dhidden[0][here], h), of_sets, false);
     }
 
     /// The gradients of all weights, and of the relations' vectors, after backward of all rows.
@@ -167,16 +188,23 @@ impl<F: Real> Network<'_, F> {
         tape: &mut Tape<F>,
     ) {
         let (h, w, last) = (self.hidden(), self.width, self.layers.len() - 1);
-        let Tape { dy, hidden, dhidden, dshift, .. } = tape;
+        let Tape { dy, hidden, dhidden, dshift, precision, .. } = tape;
         for at in 1..=last {
             let dy = if at == last { &dy[..] } else { &dhidden[at][..] };
             let LayerGradient { weight, bias } = &mut gradients[at];
-            linear::backward_weight(weight, bias, dy, &hidden[at - 1], h);
+            linear::backward_weight(*precision, weight, bias, dy, &hidden[at - 1], h);
         }
         let dfirst = &dhidden[0];
         let LayerGradient { weight, bias } = &mut gradients[0];
         let input = weight.len() / h;
-        matmul(weight, input, View::new(dfirst, h).transposed(), View::new(x, w), false);
+        matmul(
+            *precision,
+            weight,
+            input,
+            View::new(dfirst, h).transposed(),
+            View::new(x, w),
+            false,
+        );
         linear::sum_rows(bias, dfirst);
         let count = relations.starts.len() - 1;
         let d = input - w;
@@ -189,9 +217,9 @@ impl<F: Real> Network<'_, F> {
             }
         });
         let (dshift, vectors) = (View::new(dshift, h), View::new(relations.vectors, d));
-        matmul(&mut weight[w..], input, dshift.transposed(), vectors, false);
+        matmul(*precision, &mut weight[w..], input, dshift.transposed(), vectors, false);
         let of_relations = View::new(self.layers[0].weight, input).columns(w, input);
-        matmul(dvectors, d, dshift, of_relations, false);
+        matmul(*precision, dvectors, d, dshift, of_relations, false);
     }
 }
 
@@ -237,7 +265,8 @@ mod tests {
         tape: &mut Tape<f64>,
     ) -> Vec<f64> {
         let network = network(flat, depth);
-        network.begin(relations(vectors), Dropout { share: 0.2, seed: 3 }, tape);
+        let dropout = Dropout { share: 0.2, seed: 3 };
+        network.begin(relations(vectors), dropout, Precision::F32, tape);
         let mut y = vec![0.0; N * W];
         // Two levels: rows 0..2, then the last.
         network.forward(&mut y[..2 * W], 0..2, x, relations(vectors), tape);

@@ -8,12 +8,11 @@ use skolem_nn::kernel::l1::{self, Weighted};
 use skolem_nn::kernel::map;
 use skolem_nn::op::attention::{self, normalise, normalise_backward};
 use skolem_nn::op::bounds;
-use skolem_nn::op::dropout::Dropout;
 use skolem_nn::op::projection::{self, Layer, LayerGradient, Network, Relations};
 use skolem_nn::op::tnorm::{self, Rows, TNorm};
 use skolem_nn::{Real, rows};
 
-use super::{Gradients, Level, Model, Tensor, Weights};
+use super::{Gradients, Level, Manner, Model, Tensor, Weights};
 use crate::program::Program;
 
 /// The settings of LogicE.
@@ -249,15 +248,16 @@ impl<F: Real> Model<F> for Logic {
         }
     }
 
-    fn begin(&self, weights: &Weights<F>, program: &Program, dropout: Dropout, tape: &mut Tape<F>) {
+    fn begin(&self, weights: &Weights<F>, program: &Program, manner: Manner, tape: &mut Tape<F>) {
+        let Manner { dropout, precision } = manner;
         tape.relations.clear();
         for relation in &program.relations {
             tape.relations.extend_from_slice(weights.relation(relation.0));
         }
         let followed = relations(program, &tape.relations);
-        self.network(weights).begin(followed, dropout, &mut tape.projection);
+        self.network(weights).begin(followed, dropout, precision, &mut tape.projection);
         if let Some(attention) = self.attend(weights) {
-            attention.begin(program.operands.len(), &mut tape.attention);
+            attention.begin(program.operands.len(), precision, &mut tape.attention);
         }
         if self.bounds {
             rows::reuse(&mut tape.shares, program.inputs.len() * 2 * self.dim);

@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use skolem_kg::rng::Rng;
 use skolem_nn::kernel::l1::Weighted;
+use skolem_nn::kernel::matmul::Precision;
 use skolem_nn::op::dropout::Dropout;
 use skolem_nn::{Real, rows};
 
@@ -37,13 +38,7 @@ pub trait Model<F: Real>: Send + Sync {
     fn repair(&self, entity: &mut [F]);
 
     /// Before the first level of a program.
-    fn begin(
-        &self,
-        weights: &Weights<F>,
-        program: &Program,
-        dropout: Dropout,
-        tape: &mut Self::Tape,
-    );
+    fn begin(&self, weights: &Weights<F>, program: &Program, manner: Manner, tape: &mut Self::Tape);
     /// Follows relations from the sets `x`, all rows of which are there up to this level.
     fn follow(&self, at: Level<'_, F>, x: &[F], out: &mut [F], tape: &mut Self::Tape);
     /// Intersects the operands `x`, all rows of which are there up to this level.
@@ -107,6 +102,15 @@ pub trait Model<F: Real>: Send + Sync {
             }
         });
     }
+}
+
+/// How a program is run. The default is for answers: nothing is dropped, and products are of `f32`.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Manner {
+    /// What is dropped of hidden layers.
+    pub dropout: Dropout,
+    /// What the numbers of products are rounded to.
+    pub precision: Precision,
 }
 
 /// Part of a program that is being run.

@@ -5,6 +5,7 @@
 //! gradients a few are kept that stand for all ([`thin`]).
 
 use skolem_nn::coarse::Coarse;
+use skolem_nn::kernel::fetch;
 use skolem_nn::kernel::l1::Weighted;
 use skolem_nn::op::loss::Loss;
 use skolem_nn::op::thin::thin;
@@ -13,6 +14,9 @@ use skolem_nn::{Real, rows};
 use super::batch::{Batch, Shared};
 use super::update::Rules;
 use crate::model::{Model, Weights};
+
+/// Rows of entities are asked for when this many others come first.
+const AHEAD: usize = 2;
 
 /// The buffers of scoring, kept between batches for their memory.
 #[derive(Default)]
@@ -112,6 +116,9 @@ impl<F: Real> Scores<F> {
             let first = batch.own_starts[query] as usize;
             for (at, (score, best)) in own.iter_mut().zip(own_root).enumerate() {
                 let entity = weights.entity(batch.own[first + at]);
+                if let Some(later) = batch.own.get(first + at + AHEAD) {
+                    fetch(weights.entity(*later));
+                }
                 let all = batch.program.roots_of(query);
                 // The first, should none be above −∞.
                 (*score, *best) = (F::neg_infinity(), all.start as u32);
@@ -199,7 +206,9 @@ impl<F: Real> Scores<F> {
             let weight = F::of(f64::from(batch.weights[query]) / total);
             let (positive, negative) = own.split_at_mut(batch.positives[query] as usize);
             let smoothing = F::of(rules.smoothing);
-            *loss = weight * rules.loss.apply(positive, [negative, shared], smoothing);
+            let negatives = [negative, &mut shared[..]];
+            let threshold = F::of(rules.threshold);
+            *loss = weight * rules.loss.apply(positive, negatives, smoothing, threshold);
             let first = batch.own_starts[query] as usize;
             for (at, gradient) in own.iter().enumerate().filter(|(_, own)| **own != F::zero()) {
                 let (root, entity) = (own_root[first + at], batch.own[first + at]);

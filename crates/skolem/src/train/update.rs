@@ -5,6 +5,7 @@
 
 use skolem_nn::Real;
 use skolem_nn::kernel::map;
+use skolem_nn::kernel::matmul::Precision;
 use skolem_nn::op::dropout::Dropout;
 use skolem_nn::op::loss::Loss;
 use skolem_nn::optim::{Adam, State, Step};
@@ -13,18 +14,24 @@ use skolem_nn::rows::{self, Table};
 use super::batch::{Batch, Shared};
 use super::score::Scores;
 use crate::error::{Error, Result};
-use crate::model::{Gradients, Model, Weights};
+use crate::model::{Gradients, Manner, Model, Weights};
 use crate::pass::Pass;
 
 /// How updates are made.
 #[derive(Clone, Debug)]
 pub struct Rules {
+    /// What chance depends on besides the number of the update.
+    pub seed: u64,
     /// The loss.
     pub loss: Loss,
     /// Share of the weight that positives give to all negatives (softmax).
     pub smoothing: f64,
+    /// Weight of the threshold that positives should be above and negatives below (softmax).
+    pub threshold: f64,
     /// Share of the numbers of hidden layers that are dropped.
     pub dropout: f64,
+    /// What the numbers of matrix products are rounded to.
+    pub precision: Precision,
     /// Gradients of shared negatives' scores below this share of a query's weight are made this large or
     /// zero, by chance: few, with the same mean.
     pub negligible: f64,
@@ -112,7 +119,10 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
     /// The loss of a batch, and all gradients but those of entities.
     pub fn gradients(&mut self, batch: &Batch) -> f64 {
         let Learner { model, weights, pass, scores, rules, .. } = self;
-        pass.dropout = Dropout { share: rules.dropout, seed: self.moments.steps };
+        // Odd, so that no two seeds have the same masks in the same order.
+        let seed = self.moments.steps.wrapping_add(rules.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let dropout = Dropout { share: rules.dropout, seed };
+        pass.manner = Manner { dropout, precision: rules.precision };
         pass.forward(model, weights, &batch.program);
         scores.score(model, weights, &pass.roots, batch, rules.coarse);
         // Multiples of the golden ratio fall evenly into [0, 1), whatever the batch.

@@ -80,6 +80,9 @@ pub struct Args {
     /// Shapes in equal parts
     #[arg(long, default_value = "path", value_parser = ["path", "other", "2i"])]
     mix: String,
+    /// What numbers of products are rounded to
+    #[arg(long, default_value = "f32", value_parser = ["f32", "bf16"])]
+    precision: String,
     /// Let entities that an update does not touch wait
     #[arg(long)]
     lazy: bool,
@@ -114,6 +117,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     config.model.bounds = args.mode == "bounds";
     (config.train.batch, config.train.negatives) = (batch, negatives);
     config.train.lazy = args.lazy;
+    config.train.precision = args.precision.clone();
     config.evaluate.times = 0;
     config.check()?;
     let mut measured = match args.train {
@@ -262,12 +266,4 @@ fn most_memory() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(1024.0 * line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok()?)
-}
-
-/// Whether the processor multiplies matrices of bf16.
-pub fn has_bf16() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return is_x86_feature_detected!("avx512bf16");
-    #[cfg(not(target_arch = "x86_64"))]
-    false
 }

@@ -4,11 +4,14 @@
 //! name some knobs only; a name that does not exist or a value of the wrong type is refused with the name
 //! that was probably meant.
 
+mod check;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use skolem_kg::Shape;
+use skolem_nn::kernel::matmul::Precision;
 use skolem_nn::op::loss::Loss;
 use skolem_nn::op::tnorm::TNorm;
 use skolem_nn::optim::Adam;
@@ -97,8 +100,14 @@ pub struct TrainConfig {
     pub loss: String,
     /// Share of the weight of answers that all negatives share (softmax).
     pub smoothing: f64,
+    /// Weight of a score of 0 as a threshold, that answers should be above and all negatives together below
+    /// (softmax): with it, scores of different queries can be compared, as unions do.
+    pub threshold: f64,
     /// Share of the numbers of hidden layers that are zero by chance in each update.
     pub dropout: f64,
+    /// What the numbers of matrix products are rounded to while learning: `f32` for not at all, or `bf16` where
+    /// the processor multiplies these, twice as fast.
+    pub precision: String,
     /// Answers that each query is shown.
     pub positives: usize,
     /// Negatives of each query alone.
@@ -195,7 +204,9 @@ impl Config {
                 warmup: 0,
                 loss: "sigmoid".into(),
                 smoothing: 0.0,
+                threshold: 0.0,
                 dropout: 0.0,
+                precision: Precision::F32.name().into(),
                 positives: 1,
                 negatives: 128,
                 shared: 0,
@@ -268,71 +279,6 @@ impl Config {
         toml::from_str(text).map_err(|error| error.to_string())
     }
 
-    /// Refuses values that make no sense, before any work is done.
-    pub fn check(&self) -> Result<()> {
-        let Config { model, train, mix, .. } = self;
-        let least = |name: &str, value: usize, least: usize, most: usize| match value {
-            _ if (least..=most).contains(&value) => Ok(()),
-            _ => {
-                Err(Error::Setting(format!("{name} = {value} is out of range ({least} to {most})")))
-            }
-        };
-        least("model.dim", model.dim, 1, 1 << 16)?;
-        least("model.hidden", model.hidden, 1, 1 << 16)?;
-        least("model.depth", model.depth, 1, 16)?;
-        least("train.batch", train.batch, 1, 1 << 20)?;
-        least("train.positives", train.positives, 1, 1 << 20)?;
-        least(
-            "train.negatives + train.shared",
-            train.negatives.saturating_add(train.shared),
-            1,
-            1 << 24,
-        )?;
-        let within = |name: &str, value: f64, low: f64, high: f64| match value {
-            _ if value >= low && value <= high => Ok(()),
-            _ => Err(Error::Setting(format!("{name} = {value} is out of range ({low} to {high})"))),
-        };
-        within("model.gamma", model.gamma, 0.0, 1e6)?;
-        within("model.scale", model.scale, 1e-6, 1e6)?;
-        within("model.relation_range", model.relation_range, 0.0, 100.0)?;
-        within("model.input_gain", model.input_gain, 1e-3, 1e3)?;
-        within("model.spread", model.spread, 0.0, 1.0)?;
-        within("train.rate", train.rate, 0.0, 10.0)?;
-        within("train.entity_rate", train.entity_rate, 0.0, 1e4)?;
-        within("train.smoothing", train.smoothing, 0.0, 0.99)?;
-        within("train.dropout", train.dropout, 0.0, 0.99)?;
-        within("train.negligible", train.negligible, 0.0, 0.1)?;
-        within("train.beta1", train.beta1, 0.0, 0.99999)?;
-        within("train.beta2", train.beta2, 0.0, 0.9999999)?;
-        within("train.epsilon", train.epsilon, 1e-30, 1.0)?;
-        within("train.most_loss", train.most_loss, 1e-3, 1e30)?;
-        within("save.seconds", self.save.seconds, 0.0, 1e9)?;
-        if mix.is_empty() {
-            return Err(Error::Setting("mix names no shape to learn from".into()));
-        }
-        for (shape, weight) in mix {
-            let parsed: Shape = shape
-                .parse()
-                .map_err(|error| Error::Setting(format!("mix.{shape} is no shape: {error}")))?;
-            within(&format!("mix.{shape}"), *weight, 1e-9, 1e9)?;
-            if parsed == Shape::Anchor {
-                return Err(Error::Setting("mix: the shape 'e' has nothing to learn".into()));
-            }
-        }
-        if !["random", "graph"].contains(&&model.first[..]) {
-            return Err(Error::Setting(format!(
-                "unknown model.first '{}' (one of random, graph)",
-                model.first
-            )));
-        }
-        if model.kind != "logic" {
-            return Err(Error::Setting(format!("unknown model.kind '{}' (logic)", model.kind)));
-        }
-        self.logic()?;
-        self.schedule()?;
-        self.rules().map(drop)
-    }
-
     /// The model's settings.
     pub fn logic(&self) -> Result<Logic> {
         let ModelConfig {
@@ -375,11 +321,18 @@ impl Config {
         let train = &self.train;
         let loss: Loss =
             train.loss.parse().map_err(|error| Error::Setting(format!("train.loss: {error}")))?;
+        let precision: Precision = train
+            .precision
+            .parse()
+            .map_err(|error| Error::Setting(format!("train.precision: {error}")))?;
         let adam = Adam { beta1: train.beta1, beta2: train.beta2, epsilon: train.epsilon };
         Ok(Rules {
+            seed: train.seed,
             loss,
             smoothing: train.smoothing,
+            threshold: train.threshold,
             dropout: train.dropout,
+            precision,
             negligible: train.negligible,
             coarse: train.coarse,
             entity_rate: train.entity_rate,

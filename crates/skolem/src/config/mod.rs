@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use skolem_kg::Shape;
 use skolem_nn::kernel::matmul::Precision;
 use skolem_nn::op::loss::Loss;
 use skolem_nn::op::tnorm::TNorm;

@@ -2,6 +2,8 @@
 
 use rayon::prelude::*;
 
+use crate::kernel::fetch;
+
 /// Rows that one task takes: enough to be worth a task, few enough to share out.
 const CHUNK: usize = 8;
 
@@ -105,11 +107,13 @@ pub fn each_listed<F: Send, G: Send, T: Default>(
     work: impl Fn(Option<usize>, Table<'_, F, G>, &mut T) + Sync,
 ) {
     const ROWS: usize = 32;
-    let step = ROWS * width.max(1);
     let Table { x, m, v, row } = table;
+    // Where few of many rows are listed, a task still has about as many of them.
+    let rows = if all { ROWS } else { ROWS * row.len().div_ceil(list.len().max(1)) };
+    let step = rows * width.max(1);
     let chunks = x.par_chunks_mut(step).zip(m.par_chunks_mut(step)).zip(v.par_chunks_mut(step));
-    chunks.zip(row.par_chunks_mut(ROWS)).enumerate().for_each(|(chunk, (((x, m), v), row))| {
-        let first = chunk * ROWS;
+    chunks.zip(row.par_chunks_mut(rows)).enumerate().for_each(|(chunk, (((x, m), v), row))| {
+        let first = chunk * rows;
         let mut at = list.partition_point(|&listed| (listed as usize) < first);
         let (mut number, mut own) = (0, T::default());
         while number < row.len() {
@@ -119,6 +123,13 @@ pub fn each_listed<F: Send, G: Send, T: Default>(
                 // On to the next one listed, if it is in this chunk.
                 number = next.unwrap_or(usize::MAX);
                 continue;
+            }
+            // The next one is far away in memory.
+            if let Some(&next) = list.get(at + usize::from(place.is_some())) {
+                let next = (next as usize - first) * width;
+                for numbers in [&*x, &*m, &*v] {
+                    numbers.get(next..next + width).into_iter().for_each(fetch);
+                }
             }
             let here = number * width..(number + 1) * width;
             let [x, m, v] = [&mut *x, &mut *m, &mut *v].map(|numbers| &mut numbers[here.clone()]);

@@ -359,9 +359,13 @@ impl Config {
 fn fast(paper: Config) -> Config {
     let mut mix = paper.mix.clone();
     mix.insert("1p".into(), 30.0);
+    for shape in ["2in", "3in", "inp", "pin", "pni"] {
+        mix.insert(shape.into(), 3.0);
+    }
     let model = ModelConfig {
         dim: 200,
-        hidden: 600,
+        hidden: 1000,
+        gamma: 0.22,
         first: "graph".into(),
         spread: 0.5,
         relation_range: 2.0,
@@ -380,7 +384,9 @@ fn fast(paper: Config) -> Config {
             schedule: "cosine".into(),
             warmup: 100,
             loss: "softmax".into(),
-            dropout: 0.2,
+            threshold: 0.5,
+            dropout: 0.3,
+            precision: Precision::Bf16.name().into(),
             positives: 8,
             negatives: 0,
             shared: 4096,

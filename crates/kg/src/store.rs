@@ -10,7 +10,7 @@
 //! first used, so that damage is found before anything believes the bytes.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -296,7 +296,12 @@ impl AtomicFile {
         // The kind alone: the message would speak of the temporary file.
         let temporary = builder
             .tempfile_in(folder_of(path))
-            .map_err(|error| Error::io(path)(error.kind().into()))?;
+            .map_err(|error| match error.kind() {
+                // The kind's own words are "entity not found", which means something else here.
+                kind @ ErrorKind::NotFound => io::Error::new(kind, "its folder is not there"),
+                kind => kind.into(),
+            })
+            .map_err(Error::io(path))?;
         Ok(AtomicFile {
             out: BufWriter::with_capacity(1 << 20, Partial(temporary)),
             path: path.to_owned(),

@@ -38,7 +38,7 @@ impl Level {
         ["portable", "avx2", "avx512"][self as usize]
     }
 
-    /// The widest that this processor has.
+    /// The widest that this processor has; without the feature `avx512`, of the narrower ones.
     pub fn best() -> Level {
         static BEST: OnceLock<Level> = OnceLock::new();
         *BEST.get_or_init(|| {
@@ -46,7 +46,7 @@ impl Level {
             {
                 let wide =
                     ["avx512f", "avx512bw", "avx512dq", "avx512vl"].iter().all(|name| has(name));
-                if wide && has("avx2") && has("fma") {
+                if cfg!(feature = "avx512") && wide && has("avx2") && has("fma") {
                     return Level::Avx512;
                 }
                 if has("avx2") && has("fma") {

@@ -1,5 +1,6 @@
 //! `skolem bench`
 
+mod rank;
 mod report;
 mod torch;
 mod train;
@@ -20,6 +21,7 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Bench {
+    Rank(rank::Args),
     Train(train::Args),
     /// One kind of update, in a process of its own; one line of JSON
     #[command(hide = true)]
@@ -28,6 +30,7 @@ enum Bench {
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     match &args.bench {
+        Bench::Rank(args) => rank::run(args, out),
         Bench::Train(args) => train::run(args, out),
         Bench::Update(args) => updates::run(args, out),
     }

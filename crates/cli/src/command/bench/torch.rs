@@ -1,10 +1,11 @@
-//! The same updates in PyTorch: runs `benches/torch/bench.py`.
+//! The same in PyTorch: runs the programs in `benches/torch`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::updates::Sizes;
 
@@ -21,6 +22,17 @@ pub struct Torch {
 pub struct Timed {
     /// The median, in seconds.
     pub per_update: f64,
+    /// The most memory in use, in units of 2²⁰ bytes.
+    pub peak_rss_mb: f64,
+}
+
+/// What one ranking of queries found.
+#[derive(Deserialize)]
+pub struct Ranked {
+    /// Queries a second.
+    pub per_second: f64,
+    /// Their mean reciprocal rank, with all queries alike.
+    pub mrr: f64,
     /// The most memory in use, in units of 2²⁰ bytes.
     pub peak_rss_mb: f64,
 }
@@ -53,14 +65,23 @@ impl Torch {
     }
 
     /// Times updates.
-    pub fn run(&self, sizes: &Sizes, mode: &str, mix: &str, tuning: Tuning) -> Result<Timed> {
+    pub fn updates(&self, sizes: &Sizes, mode: &str, mix: &str, tuning: Tuning) -> Result<Timed> {
+        let mut arguments = sizes.arguments();
+        arguments.extend(["--mode", mode, "--mix", mix].map(str::to_owned));
+        if tuning == Tuning::Tuned {
+            arguments.extend(["--adam", "fused"].map(str::to_owned));
+        }
+        self.run(&arguments, tuning)
+    }
+
+    /// Runs the program, which prints one line of JSON.
+    pub fn run<T: DeserializeOwned>(&self, arguments: &[String], tuning: Tuning) -> Result<T> {
         let mut command = Command::new(&self.python);
-        command.arg(&self.script).args(sizes.arguments());
-        command.args(["--mode", mode, "--mix", mix]);
+        command.arg(&self.script).args(arguments);
         command.args(["--threads", &rayon::current_num_threads().to_string()]);
         command.env_remove("THP_MEM_ALLOC_ENABLE");
         if tuning == Tuning::Tuned {
-            command.args(["--adam", "fused"]).env("THP_MEM_ALLOC_ENABLE", "1");
+            command.env("THP_MEM_ALLOC_ENABLE", "1");
         }
         let output = command.output().context("cannot start PyTorch")?;
         if !output.status.success() {

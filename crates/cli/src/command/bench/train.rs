@@ -138,7 +138,7 @@ impl Runner<'_> {
         let more = ["--mode", mode, "--mix", mix, "--precision", precision.name(), "--peak"];
         let ours = || self.ours(sizes, if mix == "2i" { &more } else { &more[..6] });
         let theirs = |tuning| -> Result<Option<f64>> {
-            let timed = self.torch.as_ref().map(|torch| torch.run(sizes, mode, mix, tuning));
+            let timed = self.torch.as_ref().map(|torch| torch.updates(sizes, mode, mix, tuning));
             Ok(timed.transpose()?.map(|timed| timed.per_update))
         };
         let (first, torch) = (ours()?, theirs(Tuning::Default)?);
@@ -223,7 +223,7 @@ impl Runner<'_> {
             let gigabytes = |tuning| -> Result<Option<f64>> {
                 let torch = self.torch.as_ref();
                 let run =
-                    torch.map(|torch| torch.run(&short, mode, "other", tuning)).transpose()?;
+                    torch.map(|torch| torch.updates(&short, mode, "other", tuning)).transpose()?;
                 Ok(run.map(|run| run.peak_rss_mb * f64::from(1 << 20) / 1e9))
             };
             let ours = self.ours(&sizes, &["--train", "--mode", mode])?;

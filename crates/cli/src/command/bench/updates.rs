@@ -262,7 +262,7 @@ fn random_graph(sizes: &Sizes) -> Result<Graph> {
 }
 
 /// The most memory that this process has had in use, where the system tells.
-fn most_memory() -> Option<f64> {
+pub fn most_memory() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(1024.0 * line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok()?)

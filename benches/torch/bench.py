@@ -9,6 +9,7 @@ import time
 
 import torch
 
+from betae import BetaE
 from logice import NEGATION, OTHER_SHAPES, PATH_SHAPES, SHAPES, UNION, Group, LogicE, flatten, update
 
 MIXES = {"path": PATH_SHAPES, "other": OTHER_SHAPES, "2i": ("2i",)}
@@ -42,6 +43,7 @@ def random_batch(args) -> list[Group]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mode", choices=("point", "bounds"), default="point")
+    parser.add_argument("--model", choices=("logic", "beta"), default="logic")
     parser.add_argument("--mix", choices=MIXES, default="path")
     parser.add_argument("--adam", choices=ADAMS, default="default", help="which of PyTorch's Adam loops")
     for name, value in {"entities": 14505, "relations": 474, "dim": 400, "hidden": 1600, "batch": 512,
@@ -51,7 +53,8 @@ def main() -> None:
 
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
-    model = LogicE(args.entities, args.relations, args.dim, args.hidden, args.mode)
+    sizes = args.entities, args.relations, args.dim, args.hidden
+    model = BetaE(*sizes) if args.model == "beta" else LogicE(*sizes, args.mode)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, **ADAMS[args.adam])
     batches = [random_batch(args) for _ in range(args.warmup + args.updates)]
     times = []
@@ -67,6 +70,7 @@ def main() -> None:
         "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
         "torch": torch.__version__,
         "threads": torch.get_num_threads(),
+        "model": args.model,
         "mode": args.mode,
         "mix": args.mix,
         "adam": args.adam,

@@ -88,6 +88,10 @@ class LogicE(nn.Module):
             if isinstance(module, nn.Linear):
                 nn.init.xavier_uniform_(module.weight)
 
+    def anchors(self, ids: Tensor) -> Tensor:
+        """The sets of single entities."""
+        return F.embedding(ids, self.entity)
+
     def follow(self, x: Tensor, relation: Tensor) -> Tensor:
         """The set that a relation leads to from a set."""
         y = self.projection(torch.cat([x, F.embedding(relation, self.relation)], -1))
@@ -148,7 +152,7 @@ class LogicE(nn.Module):
         anchors = [rows[:, [i for i, x in enumerate(names) if x == "e"]]
                    for names, (_, rows) in zip(letters, queries)]
         # One lookup for all shapes: each lookup costs a dense gradient of the whole table.
-        found = F.embedding(torch.cat([ids.T.reshape(-1) for ids in anchors]), self.entity)
+        found = self.anchors(torch.cat([ids.T.reshape(-1) for ids in anchors]))
         found = found.split([ids.numel() for ids in anchors])
         result = []
         for names, (shape, rows), x in zip(letters, queries, found):

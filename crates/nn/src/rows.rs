@@ -37,6 +37,25 @@ pub fn each_two<F: Send, G: Send>(
     });
 }
 
+/// Does something with the rows whose numbers are listed, in order.
+pub fn each_of<F: Send>(
+    matrix: &mut [F],
+    width: usize,
+    list: &[u32],
+    work: impl Fn(u32, &mut [F]) + Sync,
+) {
+    const ROWS: usize = 64;
+    let width = width.max(1);
+    matrix.par_chunks_mut(ROWS * width).enumerate().for_each(|(chunk, rows)| {
+        let first = chunk * ROWS;
+        let [from, to] = [first, first + ROWS]
+            .map(|end| list.partition_point(|listed| (*listed as usize) < end));
+        for &listed in &list[from..to] {
+            work(listed, &mut rows[(listed as usize - first) * width..][..width]);
+        }
+    });
+}
+
 /// Does something with every `few` rows, and the number of the first.
 pub fn each_few<F: Send>(
     matrix: &mut [F],
@@ -176,6 +195,16 @@ mod tests {
             b.fill(a[0] + 1);
         });
         assert!(b.iter().enumerate().all(|(at, x)| *x == at / 2 + 1));
+    }
+
+    #[test]
+    fn rows_of_a_list_are_seen_and_no_others() {
+        let mut matrix = vec![0; 3 * 200];
+        each_of(&mut matrix, 3, &[0, 63, 64, 199], |number, row| row.fill(number + 1));
+        for (number, row) in matrix.chunks(3).enumerate() {
+            let listed = [0, 63, 64, 199].contains(&number);
+            assert!(row.iter().all(|x| *x as usize == if listed { number + 1 } else { 0 }));
+        }
     }
 
     #[test]

@@ -55,7 +55,7 @@ impl<F: Real, M: Model<F>> Pass<F, M> {
         rows::reuse(&mut self.inputs, program.inputs.len() * width);
         rows::reuse(&mut self.operands, program.operands.len() * width);
         rows::each(&mut self.values[..program.anchors.len() * width], width, |at, row| {
-            row.copy_from_slice(weights.entity(program.anchors[at].0));
+            model.anchor(weights.entity(program.anchors[at].0), row);
         });
         for step in &program.steps {
             let (first, range, count) = match step {
@@ -72,7 +72,7 @@ impl<F: Real, M: Model<F>> Pass<F, M> {
                     model.follow(level, &self.inputs, out, &mut self.tape);
                 }
                 Step::And { groups, .. } => {
-                    let rows = operand_rows(program, groups.clone());
+                    let rows = program.operands_of_all(groups.clone());
                     let here = &mut self.operands[rows.start * width..rows.end * width];
                     take(model, values, &program.operands[rows], here);
                     let level = Level { weights, program, range };
@@ -111,7 +111,7 @@ impl<F: Real, M: Model<F>> Pass<F, M> {
                 Step::And { groups, first } => {
                     rows::reuse(&mut dout, groups.len() * width);
                     self.collect(model, program, *first, &mut dout);
-                    let rows = operand_rows(program, groups.clone());
+                    let rows = program.operands_of_all(groups.clone());
                     let dx = &mut self.doperands[rows.start * width..rows.end * width];
                     let level = Level { weights, program, range: groups.clone() };
                     model.intersect_backward(level, &self.operands, &mut dout, dx, &mut self.tape);
@@ -155,9 +155,4 @@ fn take<F: Real, M: Model<F>>(model: &M, values: &[F], operands: &[Operand], out
             model.complement(row);
         }
     });
-}
-
-/// The operand rows of some intersections.
-fn operand_rows(program: &Program, groups: std::ops::Range<usize>) -> std::ops::Range<usize> {
-    program.group_starts[groups.start] as usize..program.group_starts[groups.end] as usize
 }

@@ -9,6 +9,7 @@
 use std::ops::Range;
 
 use skolem_kg::{Entity, Query, Relation};
+use skolem_nn::op::projection::Relations;
 
 use crate::error::{Error, Result};
 
@@ -90,6 +91,13 @@ pub enum Union {
     DeMorgan,
 }
 
+impl Union {
+    /// Whether a query, with its unions answered like this, takes a complement.
+    pub fn takes_complement(self, query: &Query) -> bool {
+        query.has_negation() || (self == Union::DeMorgan && query.has_union())
+    }
+}
+
 /// A node while the program is being built.
 enum Node {
     Anchor(Entity),
@@ -145,6 +153,26 @@ impl Program {
     /// The operand rows of an intersection.
     pub fn operands_of(&self, group: usize) -> Range<usize> {
         self.group_starts[group] as usize..self.group_starts[group + 1] as usize
+    }
+
+    /// The operand rows of some intersections.
+    pub fn operands_of_all(&self, groups: Range<usize>) -> Range<usize> {
+        self.group_starts[groups.start] as usize..self.group_starts[groups.end] as usize
+    }
+
+    /// Number of intersections.
+    pub fn groups(&self) -> usize {
+        self.group_starts.len().saturating_sub(1)
+    }
+
+    /// Which relation each row of `Follow` follows, given the vectors of [`Program::relations`].
+    pub fn followed<'a, F>(&'a self, vectors: &'a [F]) -> Relations<'a, F> {
+        Relations {
+            vectors,
+            of_row: &self.relation_of_row,
+            starts: &self.relation_starts,
+            rows: &self.relation_rows,
+        }
     }
 }
 

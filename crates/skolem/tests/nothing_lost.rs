@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use safetensors::SafeTensors;
 use skolem::Error;
 use skolem::config::Config;
-use skolem::model::{Logic, Model, Weights};
+use skolem::model::{Kind, Logic, Model, Weights};
 use skolem::store::Folder;
 use skolem::store::checkpoint::{self, Checkpoint, Entry};
 use skolem::train::batch::Batch;
@@ -38,8 +38,9 @@ fn configs() -> impl Iterator<Item = Config> {
     [("fast", false), ("fast", true), ("paper", false), ("paper", true)].into_iter().map(
         |(recipe, bounds)| {
             let mut config = Config::recipe(recipe).unwrap();
-            (config.model.dim, config.model.hidden, config.model.bounds) = (6, 10, bounds);
-            (config.model.depth, config.model.attention) = (2, true);
+            let Kind::Logic(model) = &mut config.model else { panic!("another kind") };
+            (model.dim, model.hidden, model.bounds) = (6, 10, bounds);
+            (model.depth, model.attention) = (2, true);
             config.train.batch = 16;
             config.train.negatives = config.train.negatives.min(8);
             // With points a few shared negatives, with bounds all entities.
@@ -52,7 +53,7 @@ fn configs() -> impl Iterator<Item = Config> {
 }
 
 fn learner(config: &Config, graph: &Graph) -> Learner<f32, Logic> {
-    let model = config.logic().unwrap();
+    let Kind::Logic(model) = config.model.clone() else { panic!("another kind") };
     let counts = (graph.entity_count(), graph.relation_count());
     let weights = model.weights(counts.0, counts.1, &mut Rng::new(config.train.seed));
     let moments = Moments::new(&weights);
@@ -210,7 +211,7 @@ fn every_part_of_a_union_is_looked_at() {
     for mut config in configs() {
         config.mix = BTreeMap::from([("2u".to_owned(), 1.0)]);
         let (mut learner, after, batch) = learnt(&config, &graph);
-        let width = config.model.dim;
+        let width = config.model.relation_width();
         for relation in batch.program.relations.clone() {
             let place = ("relations".to_owned(), relation.index() * width);
             let sound = std::mem::replace(number(&mut learner, &place), f32::NAN);

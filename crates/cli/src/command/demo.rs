@@ -10,6 +10,7 @@ use skolem::config::Config;
 use skolem::evaluate::{Report, sample_tests};
 use skolem::store::Folder;
 use skolem::train::run::{Event, Limit, Outcome, Plan, train};
+use skolem::with_model;
 use skolem_kg::exact::Answering;
 use skolem_kg::query::text::{self, Style};
 use skolem_kg::query::{formula, sparql};
@@ -85,11 +86,13 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         return Ok(ExitCode::from(130));
     }
     learnt(out, &outcome, &reports)?;
-    let (_, graph, model, weights) = folder.open()?;
+    let (config, graph, weights) = folder.open()?;
     for asked in &PREDICTED {
         let question = Question::parse(asked.text, &graph)?;
         let all = graph.entity_count();
-        let ranked = answer(&model, &weights, &graph, &question.query, Split::Train, all)?;
+        let ranked = with_model!(&config.model, |model| {
+            answer(model, &weights, &graph, &question.query, Split::Train, all)
+        })?;
         predicted(out, &graph, asked, &question, &ranked)?;
     }
     if let Some(path) = &args.out {
@@ -195,9 +198,15 @@ fn predicted(
     let rows = ranked.iter().take(SHOWN).enumerate().map(|(at, answer)| {
         let mark = if answer.known { "known" } else { "predicted" };
         let (rank, name) = ((at + 1).to_string(), graph.entity_name(answer.entity));
-        vec![rank, name, mark.to_owned(), format!("{:.3}", answer.satisfiability)]
+        vec![
+            rank,
+            name,
+            mark.to_owned(),
+            format!("{:.3}", answer.satisfiability.unwrap_or(answer.score)),
+        ]
     });
-    let header = ["rank", "answer", "", "satisfiability"];
+    let has_truth = ranked.iter().any(|answer| answer.satisfiability.is_some());
+    let header = ["rank", "answer", "", if has_truth { "satisfiability" } else { "score" }];
     writeln!(out, "{}\n", table(&header, 3, rows.collect()))?;
 
     let found = Held::of(graph, question)?;

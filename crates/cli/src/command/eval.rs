@@ -8,6 +8,7 @@ use anyhow::Result;
 use skolem::evaluate::{Figures, evaluate, read_tests};
 use skolem::program::Union;
 use skolem::store::Folder;
+use skolem::with_model;
 use skolem_kg::Split;
 
 use super::{cancellation, check};
@@ -37,19 +38,27 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
-    let (_, graph, model, weights) = Folder::at(&args.model).open()?;
+    let (config, graph, weights) = Folder::at(&args.model).open()?;
     let tests = read_tests(&graph, &args.queries, args.split, args.most.unwrap_or(usize::MAX))?;
     let cancelled = cancellation();
     let bar = progress::items(tests.len() as u64, "ranking");
     let union = if args.de_morgan { Union::DeMorgan } else { Union::Disjuncts };
-    let report = evaluate(&model, &weights, &tests, union, |done| {
+    let progress = |done| {
         bar.inc(done as u64);
         Ok(check(&cancelled)?)
-    })?;
+    };
+    let report =
+        with_model!(&config.model, |model| evaluate(model, &weights, &tests, union, progress))?;
     bar.finish_and_clear();
+    if !report.left_out.is_empty() {
+        let shapes: Vec<&str> = report.left_out.iter().map(|shape| &shape[..]).collect();
+        let kind = config.model.name();
+        eprintln!("{kind} has no complement: shapes {} are left out", shapes.join(", "));
+    }
     if args.json {
         let value = serde_json::json!({
-            "shapes": report.shapes, "epfo": report.epfo(), "negation": report.negation(), "mrr": report.mrr(),
+            "shapes": report.shapes, "left_out": report.left_out, "epfo": report.epfo(),
+            "negation": report.negation(), "mrr": report.mrr(),
         });
         output::json(out, &value)?;
         return Ok(ExitCode::SUCCESS);

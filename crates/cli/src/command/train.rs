@@ -186,7 +186,13 @@ impl Watch {
 
     fn see(&mut self, event: &Event<'_>) {
         match event {
-            Event::Start { update, weights, missing } => {
+            Event::Start { update, weights, missing, left_out } => {
+                if !left_out.is_empty() {
+                    self.line(&format!(
+                        "this kind of model has no complement: shapes {} are left out",
+                        left_out.join(", ")
+                    ));
+                }
                 if !missing.is_empty() {
                     self.line(&format!(
                         "no query of shape {} is there: left out",

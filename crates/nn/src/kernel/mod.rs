@@ -6,8 +6,11 @@
 //! same bits.
 
 pub mod adam;
+pub mod beta;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub mod bf16;
+pub mod boxes;
+pub mod dot;
 pub mod l1;
 pub mod map;
 pub mod matmul;

@@ -2,13 +2,18 @@
 //! finite differences in `f64`.
 
 pub mod attention;
+pub mod average;
 pub mod bounds;
+pub mod distance;
 pub mod dropout;
 pub mod linear;
 pub mod loss;
+pub mod positive;
 pub mod projection;
+pub mod shrink;
 pub mod thin;
 pub mod tnorm;
+pub mod translate;
 
 /// Helpers of the gradient checks.
 #[cfg(test)]

@@ -5,28 +5,31 @@
 //! that was probably meant.
 
 mod check;
+pub(crate) mod named;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use skolem_kg::Shape;
 use skolem_nn::kernel::matmul::Precision;
 use skolem_nn::op::loss::Loss;
-use skolem_nn::op::tnorm::TNorm;
 use skolem_nn::optim::Adam;
 use toml::{Table, Value};
 
 use crate::error::{Error, Result};
-use crate::model::Logic;
+use crate::model::Kind;
 use crate::train::schedule::Schedule;
 use crate::train::update::Rules;
+
+pub(crate) use check::{number, whole};
 
 /// All settings of a model and its training.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// The model.
-    pub model: ModelConfig,
+    /// The model: its kind, and what that kind has for knobs.
+    pub model: Kind,
     /// How it learns.
     pub train: TrainConfig,
     /// The shapes that it learns from, and how often each comes: any number above zero.
@@ -35,42 +38,6 @@ pub struct Config {
     pub evaluate: EvaluateConfig,
     /// When its state is saved.
     pub save: SaveConfig,
-}
-
-/// `[model]`
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ModelConfig {
-    /// `logic`.
-    pub kind: String,
-    /// Half the numbers of an entity.
-    pub dim: usize,
-    /// Width of the hidden layers of the Skolem function.
-    pub hidden: usize,
-    /// Number of these layers.
-    pub depth: usize,
-    /// The conjunction: `luk`, `prod` or `min`.
-    pub tnorm: String,
-    /// Whether truth values have a lower and an upper bound.
-    pub bounds: bool,
-    /// Whether the operands of an intersection have learnt weights.
-    pub attention: bool,
-    /// Whether the Łukasiewicz clamp lets all gradients through.
-    pub transparent: bool,
-    /// The distance at which a score is zero.
-    pub gamma: f64,
-    /// What a distance of 1 costs.
-    pub scale: f64,
-    /// The first truth values of entities: `random`, or made from the `graph`, so that entities that have
-    /// relations and neighbours in common start close to each other.
-    pub first: String,
-    /// How far around ½ these are spread: 1 for all of [0, 1].
-    pub spread: f64,
-    /// The first numbers of relations are between this and its negative; 0 for the paper's (γ + 2)/d.
-    pub relation_range: f64,
-    /// What the first weights of the Skolem function on the numbers of a set are multiplied with; unless it
-    /// is 1, a set whose numbers are all ½ adds nothing at first.
-    pub input_gain: f64,
 }
 
 /// `[train]`
@@ -172,26 +139,19 @@ impl Config {
     /// The names of the recipes.
     pub const RECIPES: [&str; 2] = ["fast", "paper"];
 
-    /// The defaults of a recipe.
+    /// The defaults of a recipe, for LogicE.
     pub fn recipe(name: &str) -> Result<Config> {
-        let logic = Logic::default();
-        let paper = Config {
-            model: ModelConfig {
-                kind: "logic".into(),
-                dim: logic.dim,
-                hidden: logic.hidden,
-                depth: logic.depth,
-                tnorm: logic.tnorm.name().into(),
-                bounds: logic.bounds,
-                attention: logic.attention,
-                transparent: logic.transparent,
-                gamma: logic.gamma,
-                scale: logic.scale,
-                first: "random".into(),
-                spread: logic.spread,
-                relation_range: logic.relation_range,
-                input_gain: logic.input_gain,
-            },
+        Config::recipe_of(name, "logic")
+    }
+
+    /// The defaults of a recipe for a kind of model.
+    pub fn recipe_of(name: &str, kind: &str) -> Result<Config> {
+        let Some(model) = Kind::published(kind) else {
+            let kinds = Kind::NAMES.join(", ");
+            return Err(Error::Setting(format!("unknown model.kind '{kind}' (one of {kinds})")));
+        };
+        let mut paper = Config {
+            model,
             train: TrainConfig {
                 recipe: "paper".into(),
                 seed: 0,
@@ -223,6 +183,9 @@ impl Config {
             evaluate: EvaluateConfig { times: 20, queries: 100, patience: 0 },
             save: SaveConfig { seconds: 300.0 },
         };
+        if !paper.model.has_complement() {
+            paper.mix.retain(|shape, _| !has_negation(shape));
+        }
         match name {
             "paper" => Ok(paper),
             "fast" => Ok(fast(paper)),
@@ -242,10 +205,12 @@ impl Config {
         for pair in pairs {
             layers.push(table_of(pair)?);
         }
-        let named =
-            layers.iter().rev().find_map(|layer| layer.get("train")?.get("recipe")?.as_str());
-        let mut all =
-            Table::try_from(Config::recipe(named.unwrap_or("fast"))?).map_err(internal)?;
+        let named = |section: &str, knob: &str| {
+            layers.iter().rev().find_map(|layer| layer.get(section)?.get(knob)?.as_str())
+        };
+        let [recipe, kind] = [named("train", "recipe"), named("model", "kind")];
+        let defaults = Config::recipe_of(recipe.unwrap_or("fast"), kind.unwrap_or("logic"))?;
+        let mut all = Table::try_from(defaults).map_err(internal)?;
         for (at, layer) in layers.into_iter().enumerate() {
             // A file's mix replaces the default one: shapes left out are not trained.
             if layer.contains_key("mix") && file.is_some() && at == 0 {
@@ -263,7 +228,9 @@ impl Config {
     /// Settings as a model was stored with them. Knobs that did not exist then have the values of
     /// `paper`, with which nothing changes.
     pub fn stored(table: Table) -> Result<Config> {
-        let mut all = Table::try_from(Config::recipe("paper")?).map_err(internal)?;
+        let kind = table.get("model").and_then(|model| model.get("kind")?.as_str());
+        let defaults = Config::recipe_of("paper", kind.unwrap_or("logic"))?;
+        let mut all = Table::try_from(defaults).map_err(internal)?;
         all.insert("mix".into(), Value::Table(Table::new()));
         merge(&mut all, table, "")?;
         let config: Config = all
@@ -278,41 +245,12 @@ impl Config {
         toml::from_str(text).map_err(|error| error.to_string())
     }
 
-    /// The model's settings.
-    pub fn logic(&self) -> Result<Logic> {
-        let ModelConfig {
-            dim,
-            hidden,
-            depth,
-            bounds,
-            attention,
-            transparent,
-            gamma,
-            scale,
-            spread,
-            relation_range,
-            input_gain,
-            ..
-        } = self.model;
-        let tnorm: TNorm = self
-            .model
-            .tnorm
-            .parse()
-            .map_err(|error| Error::Setting(format!("model.tnorm: {error}")))?;
-        Ok(Logic {
-            dim,
-            hidden,
-            depth,
-            tnorm,
-            bounds,
-            attention,
-            transparent,
-            gamma,
-            scale,
-            spread,
-            relation_range,
-            input_gain,
-        })
+    /// Shapes of the recipe that this kind of model cannot learn, if the mix is the recipe's but for these.
+    pub fn left_out(&self) -> Vec<&'static str> {
+        let (without, with): (Vec<_>, Vec<_>) =
+            TRAINED.map(|(shape, _)| shape).into_iter().partition(|shape| !has_negation(shape));
+        let is_default = without.iter().all(|shape| self.mix.contains_key(*shape));
+        if is_default && !self.model.has_complement() { with } else { Vec::new() }
     }
 
     /// How updates are made.
@@ -357,48 +295,40 @@ impl Config {
 
 /// What `fast` changes; docs/recipes.md says what each change gave.
 fn fast(paper: Config) -> Config {
-    let mut mix = paper.mix.clone();
+    let mut mix = paper.mix;
+    for (shape, weight) in &mut mix {
+        *weight = if has_negation(shape) { 3.0 } else { *weight };
+    }
     mix.insert("1p".into(), 30.0);
-    for shape in ["2in", "3in", "inp", "pin", "pni"] {
-        mix.insert(shape.into(), 3.0);
-    }
-    let model = ModelConfig {
-        dim: 200,
-        hidden: 1000,
-        gamma: 0.22,
-        first: "graph".into(),
-        spread: 0.5,
-        relation_range: 2.0,
-        input_gain: 6.0,
-        ..paper.model
+    let mut train = TrainConfig {
+        recipe: "fast".into(),
+        batch: 512,
+        turns: false,
+        rate: 1e-3,
+        entity_rate: 8.0,
+        schedule: "cosine".into(),
+        warmup: 100,
+        loss: "softmax".into(),
+        threshold: 0.5,
+        dropout: 0.3,
+        precision: Precision::Bf16.name().into(),
+        positives: 8,
+        negatives: 0,
+        shared: 4096,
+        filtered: true,
+        weighted: false,
+        negligible: 1.0 / 32.0,
+        coarse: true,
+        lazy: true,
+        ..paper.train
     };
-    Config {
-        model,
-        mix,
-        train: TrainConfig {
-            recipe: "fast".into(),
-            batch: 512,
-            turns: false,
-            rate: 1e-3,
-            entity_rate: 8.0,
-            schedule: "cosine".into(),
-            warmup: 100,
-            loss: "softmax".into(),
-            threshold: 0.5,
-            dropout: 0.3,
-            precision: Precision::Bf16.name().into(),
-            positives: 8,
-            negatives: 0,
-            shared: 4096,
-            filtered: true,
-            weighted: false,
-            negligible: 1.0 / 32.0,
-            coarse: true,
-            lazy: true,
-            ..paper.train
-        },
-        ..paper
-    }
+    let model = paper.model.fast(&mut train);
+    Config { model, mix, train, ..paper }
+}
+
+/// Whether a shape has a negation; what is no shape is refused elsewhere.
+fn has_negation(shape: &str) -> bool {
+    shape.parse::<Shape>().is_ok_and(|shape| shape.has_negation())
 }
 
 fn internal(error: impl std::fmt::Display) -> Error {
@@ -431,7 +361,7 @@ fn merge(all: &mut Table, layer: Table, within: &str) -> Result<()> {
         let Some(old) = all.get_mut(&key) else {
             // Shapes are names that the user makes.
             if within == "mix." {
-                all.insert(key, number(value, &name)?);
+                all.insert(key, float(value, &name)?);
                 continue;
             }
             return Err(Error::Setting(unknown(&name, &key, within, &known)));
@@ -439,7 +369,7 @@ fn merge(all: &mut Table, layer: Table, within: &str) -> Result<()> {
         match (&mut *old, value) {
             (Value::Table(old), Value::Table(value)) => merge(old, value, &format!("{name}."))?,
             (Value::Float(_), value @ (Value::Integer(_) | Value::Float(_))) => {
-                *old = number(value, &name)?
+                *old = float(value, &name)?
             }
             (old, value) if old.same_type(&value) => *old = value,
             (old, value) => {
@@ -451,7 +381,7 @@ fn merge(all: &mut Table, layer: Table, within: &str) -> Result<()> {
     Ok(())
 }
 
-fn number(value: Value, name: &str) -> Result<Value> {
+fn float(value: Value, name: &str) -> Result<Value> {
     match value {
         Value::Integer(whole) => Ok(Value::Float(whole as f64)),
         Value::Float(_) => Ok(value),
@@ -486,6 +416,8 @@ fn unknown(name: &str, key: &str, within: &str, known: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use skolem_nn::op::tnorm::TNorm;
+
     use super::*;
 
     fn layered(pairs: &[&str]) -> Result<Config> {
@@ -503,9 +435,10 @@ mod tests {
             "model.tnorm=prod",
         ])
         .unwrap();
-        assert_eq!((config.model.dim, config.train.rate, config.train.negatives), (32, 1.0, 128));
+        let Kind::Logic(model) = &config.model else { panic!("{:?}", config.model) };
+        assert_eq!((model.dim, model.tnorm), (32, TNorm::Product));
+        assert_eq!((config.train.rate, config.train.negatives), (1.0, 128));
         assert_eq!(config.mix["2u"], 3.0);
-        assert_eq!(config.logic().unwrap().tnorm, TNorm::Product);
         assert_eq!(Config::from_toml(&config.to_toml().unwrap()).unwrap(), config);
     }
 
@@ -516,7 +449,8 @@ mod tests {
         std::fs::write(&file, "[model]\nbounds = true\n[mix]\n1p = 1\n\"p(e) | p(e)\" = 0.5\n")
             .unwrap();
         let config = Config::layered(Some(&file), &["model.dim=7".into()]).unwrap();
-        assert!(config.model.bounds && config.model.dim == 7);
+        let Kind::Logic(model) = &config.model else { panic!("{:?}", config.model) };
+        assert!(model.bounds && model.dim == 7);
         assert_eq!(config.mix.len(), 2);
         let config = Config::layered(Some(&file), &["mix.2p=1".into(), "mix.3p=1".into()]).unwrap();
         assert_eq!(config.mix.len(), 4);
@@ -537,6 +471,29 @@ mod tests {
     }
 
     #[test]
+    fn each_kind_has_its_own_knobs_and_shapes() {
+        for kind in Kind::NAMES {
+            for recipe in Config::RECIPES {
+                let set = [format!("model.kind={kind}"), format!("train.recipe={recipe}")];
+                let config = Config::layered(None, &set).unwrap();
+                assert_eq!((config.model.name(), &config.train.recipe[..]), (*kind, recipe));
+                assert_eq!(Config::from_toml(&config.to_toml().unwrap()).unwrap(), config);
+                assert_eq!(config.mix.contains_key("2in"), config.model.has_complement());
+                assert_eq!(config.left_out().is_empty(), config.model.has_complement());
+            }
+        }
+        let refused = |set: &[&str]| layered(set).unwrap_err().to_string();
+        assert!(refused(&["model.kind=gqe", "model.tnorm=luk"]).contains("'model.tnorm'"));
+        let error = refused(&["model.kind=gqe", "mix.2in=1", "mix.p(!p(e))=1"]);
+        assert!(
+            error.contains("gqe has no complement") && error.contains("2in, p(!p(e))"),
+            "{error}"
+        );
+        let few = layered(&["model.kind=gqe", "mix.2u=1"]).unwrap();
+        assert_eq!(few.left_out(), ["2in", "3in", "inp", "pin", "pni"]);
+    }
+
+    #[test]
     fn mistakes_are_named() {
         for (pair, message) in [
             ("model.dimm=3", "unknown knob 'model.dimm' (did you mean 'model.dim'?)"),
@@ -547,6 +504,8 @@ mod tests {
             ("train.rate=nan", "train.rate = NaN is out of range"),
             ("model.bounds=1", "model.bounds must be true or false, not a whole number"),
             ("model.tnorm=godel", "one of luk, prod, min"),
+            ("model.first=last", "unknown model.first 'last' (one of random, graph)"),
+            ("model.kind=transe", "unknown model.kind 'transe' (one of logic, gqe"),
             ("train.loss=hinge", "one of sigmoid, softmax"),
             ("train.recipe=slow", "one of fast, paper"),
             ("model", "is no setting"),

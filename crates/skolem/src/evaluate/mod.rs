@@ -3,7 +3,7 @@
 mod rank;
 mod scan;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use skolem_kg::exact::Answering;
 use skolem_kg::query::shape::NAMED;
@@ -56,6 +56,8 @@ pub struct Figures {
 pub struct Report {
     /// By the name of the shape.
     pub shapes: BTreeMap<String, Figures>,
+    /// Shapes that take a complement, which the model does not have: their queries were left out.
+    pub left_out: BTreeSet<String>,
 }
 
 impl Report {
@@ -93,7 +95,7 @@ fn is_negation(shape: &str) -> bool {
     shape.parse::<skolem_kg::Shape>().is_ok_and(|shape| shape.has_negation())
 }
 
-/// Ranks all entities for every query. `progress` is told how many are
+/// Ranks all entities for every query that the model can answer. `progress` is told how many are
 /// done, and may end it.
 pub fn evaluate<F: Real, M: Model<F>>(
     model: &M,
@@ -104,7 +106,9 @@ pub fn evaluate<F: Real, M: Model<F>>(
 ) -> Result<Report> {
     let (mut pass, mut scan) = (Pass::default(), Scan::new(model, weights));
     let mut sums = BTreeMap::<String, Ranks>::new();
-    for tests in tests.chunks(CHUNK) {
+    let can_answer = |test: &&Test| model.has_complement() || !union.takes_complement(&test.query);
+    let (answered, refused): (Vec<&Test>, Vec<&Test>) = tests.iter().partition(can_answer);
+    for tests in answered.chunks(CHUNK) {
         let program = Program::compile(tests.iter().map(|test| &test.query), union)?;
         pass.forward(model, weights, &program);
         let ranks = scan.each(
@@ -118,7 +122,9 @@ pub fn evaluate<F: Real, M: Model<F>>(
         }
         progress(tests.len())?;
     }
-    Ok(Report { shapes: sums.into_iter().map(|(shape, sum)| (shape, sum.figures())).collect() })
+    let shapes = sums.into_iter().map(|(shape, sum)| (shape, sum.figures())).collect();
+    let left_out = refused.into_iter().map(|test| test.shape.clone()).collect();
+    Ok(Report { shapes, left_out })
 }
 
 /// The best score that any root of a query gives each entity.

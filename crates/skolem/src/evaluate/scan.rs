@@ -9,18 +9,21 @@ use skolem_nn::coarse::Coarse;
 use skolem_nn::{Real, rows};
 
 use super::best_scores;
-use crate::model::{Model, Weights};
+use crate::model::{Model, Weights, ready_entities, ready_sets};
 use crate::program::Program;
 
 /// The entities of a model, ready to be looked through.
 pub struct Scan<'a, F: Real, M> {
     model: &'a M,
     weights: &'a Weights<F>,
+    /// The entities ready to be scored, if they are not as they are.
+    ready: Vec<F>,
     entities: Coarse,
     /// The most that the rounding of an entity makes a distance differ.
     rounding: f64,
     sets: Coarse,
     rough: Vec<f32>,
+    ready_sets: Vec<F>,
     exact: Vec<F>,
 }
 
@@ -36,7 +39,19 @@ impl<'a, F: Real, M: Model<F>> Scan<'a, F, M> {
             let most = rows.map(|(at, row)| entities.rounding(at, row)).reduce(|| 0.0, f64::max);
             rounding = most;
         }
-        Scan { model, weights, entities, rounding, sets, rough: Vec::new(), exact: Vec::new() }
+        let [mut ready, ready_sets, exact] = [const { Vec::new() }; 3];
+        ready_entities(model, &weights.entities.data, &mut ready);
+        Scan {
+            model,
+            weights,
+            ready,
+            entities,
+            rounding,
+            sets,
+            rough: Vec::new(),
+            ready_sets,
+            exact,
+        }
     }
 
     /// Hands over, for each query of a program whose embeddings are `roots`, the scores of all entities. Those
@@ -48,12 +63,14 @@ impl<'a, F: Real, M: Model<F>> Scan<'a, F, M> {
         wanted: impl Fn(usize) -> &'a [u32] + Sync,
         take: impl Fn(usize, &[F]) -> T + Sync,
     ) -> Vec<T> {
-        let Scan { model, weights, entities, rounding, sets, rough, exact } = self;
+        let Scan { model, weights, ready, entities, rounding, sets, rough, ready_sets, exact } =
+            self;
         let (count, width) = (weights.entities.shape[0], model.width());
         let mut taken = vec![T::default(); program.len()];
         let Some([offset, slope]) = model.coarse() else {
             let scores = rows::reuse(exact, program.roots.len() * count);
-            model.scores(roots, &weights.entities.data, scores);
+            let all = if ready.is_empty() { &weights.entities.data } else { &*ready };
+            model.scores(self::ready_sets(*model, roots, ready_sets), all, scores);
             let scores = &*scores;
             rows::each(&mut taken, 1, |query, taken| {
                 let here = program.roots_of(query);

@@ -3,20 +3,28 @@
 //!
 //! As the paper's published program computes it, which differs from the paper in the 100 of the score.
 
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
 use skolem_kg::rng::Rng;
 use skolem_nn::kernel::l1::{self, Weighted};
 use skolem_nn::kernel::map;
 use skolem_nn::op::attention::{self, normalise, normalise_backward};
-use skolem_nn::op::bounds;
-use skolem_nn::op::projection::{self, Layer, LayerGradient, Network, Relations};
+use skolem_nn::op::projection::{self, Network};
 use skolem_nn::op::tnorm::{self, Rows, TNorm};
+use skolem_nn::op::{bounds, distance};
 use skolem_nn::{Real, rows};
 
-use super::{Gradients, Level, Manner, Model, Tensor, Weights};
+use super::weights::{attend, attention_gradients, network, network_gradients, uniform};
+use super::{Gradients, Layer, Level, Manner, Model, Settings, Tensor, Weights};
+use crate::config::{TrainConfig, named, number, whole};
+use crate::error::Result;
 use crate::program::Program;
 
 /// The settings of LogicE.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Logic {
     /// Half the numbers of an entity: d in the paper.
     pub dim: usize,
@@ -24,11 +32,12 @@ pub struct Logic {
     pub hidden: usize,
     /// Number of these layers.
     pub depth: usize,
-    /// The conjunction.
+    /// The conjunction: `luk`, `prod` or `min`.
+    #[serde(with = "named")]
     pub tnorm: TNorm,
     /// Whether a truth value has a lower and an upper bound.
     pub bounds: bool,
-    /// Whether operands of an intersection have weights.
+    /// Whether the operands of an intersection have learnt weights.
     pub attention: bool,
     /// Whether the Łukasiewicz clamp lets all gradients through.
     pub transparent: bool,
@@ -36,13 +45,42 @@ pub struct Logic {
     pub gamma: f64,
     /// What a distance of 1 costs.
     pub scale: f64,
-    /// How far around ½ the first truth values of entities are spread.
+    /// The first truth values of entities: `random`, or made from the `graph`, so that entities that have
+    /// relations and neighbours in common start close to each other.
+    #[serde(with = "named")]
+    pub first: First,
+    /// How far around ½ these are spread: 1 for all of [0, 1].
     pub spread: f64,
     /// The first numbers of relations are between this and its negative; 0 for the paper's (γ + 2)/d.
     pub relation_range: f64,
     /// What the first weights of the Skolem function on the numbers of a set are multiplied with; unless it
     /// is 1, a set whose numbers are all ½ adds nothing at first.
     pub input_gain: f64,
+}
+
+/// Where the first truth values of entities are from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum First {
+    /// From chance.
+    Random,
+    /// From the graph.
+    Graph,
+}
+
+impl fmt::Display for First {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(["random", "graph"][*self as usize])
+    }
+}
+
+impl FromStr for First {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found =
+            [First::Random, First::Graph].into_iter().find(|first| first.to_string() == text);
+        found.ok_or_else(|| format!("unknown model.first '{text}' (one of random, graph)"))
+    }
 }
 
 impl Default for Logic {
@@ -57,6 +95,7 @@ impl Default for Logic {
             transparent: false,
             gamma: 0.375,
             scale: 100.0,
+            first: First::Random,
             spread: 1.0,
             relation_range: 0.0,
             input_gain: 1.0,
@@ -86,24 +125,17 @@ impl Logic {
         if self.bounds { self.dim } else { 2 * self.dim }
     }
 
-    /// Where the networks are among the dense tensors: those of the Skolem function come first.
+    /// The tensors of the Skolem function, and after them those of attention.
+    fn split<'a, T>(&self, dense: &'a [T]) -> (&'a [T], &'a [T]) {
+        dense.split_at(2 * (self.depth + 1))
+    }
+
     fn network<'a, F: Real>(&self, weights: &'a Weights<F>) -> Network<'a, F> {
-        let pairs = weights.dense.chunks_exact(2).take(self.depth + 1);
-        let layers =
-            pairs.map(|pair| Layer { weight: &pair[0].data, bias: &pair[1].data }).collect();
-        Network { layers, width: 2 * self.dim }
+        network(self.split(&weights.dense).0, 2 * self.dim)
     }
 
     fn attend<'a, F: Real>(&self, weights: &'a Weights<F>) -> Option<attention::Weights<'a, F>> {
-        match &weights.dense[2 * (self.depth + 1)..] {
-            [first, first_bias, second, second_bias] => Some(attention::Weights {
-                first: &first.data,
-                first_bias: &first_bias.data,
-                second: &second.data,
-                second_bias: &second_bias.data,
-            }),
-            _ => None,
-        }
+        self.attention.then(|| attend(self.split(&weights.dense).1))
     }
 
     /// The parts of a row that have weights of their own: all of it, or with bounds l and u, whose
@@ -175,17 +207,36 @@ impl Logic {
     }
 }
 
-fn relations<'a, F>(program: &'a Program, vectors: &'a [F]) -> Relations<'a, F> {
-    Relations {
-        vectors,
-        of_row: &program.relation_of_row,
-        starts: &program.relation_starts,
-        rows: &program.relation_rows,
+impl Settings for Logic {
+    fn fast(_: &mut TrainConfig) -> Logic {
+        Logic {
+            dim: 200,
+            hidden: 1000,
+            gamma: 0.22,
+            first: First::Graph,
+            spread: 0.5,
+            relation_range: 2.0,
+            input_gain: 6.0,
+            ..Logic::default()
+        }
     }
-}
 
-impl<F: Real> Model<F> for Logic {
-    type Tape = Tape<F>;
+    fn check(&self) -> Result<()> {
+        whole("model.dim", self.dim, 1, 1 << 16)?;
+        whole("model.hidden", self.hidden, 1, 1 << 16)?;
+        whole("model.depth", self.depth, 1, 16)?;
+        number("model.gamma", self.gamma, 0.0, 1e6)?;
+        number("model.scale", self.scale, 1e-6, 1e6)?;
+        number("model.relation_range", self.relation_range, 0.0, 100.0)?;
+        number("model.input_gain", self.input_gain, 1e-3, 1e3)?;
+        number("model.spread", self.spread, 0.0, 1.0)
+    }
+
+    fn card(&self) -> String {
+        let kind = if self.bounds { "truth bounds" } else { "truth points" };
+        let Logic { tnorm, dim, hidden, .. } = self;
+        format!("{kind}, t-norm {tnorm}, d = {dim}, hidden width {hidden}")
+    }
 
     fn width(&self) -> usize {
         2 * self.dim
@@ -195,12 +246,34 @@ impl<F: Real> Model<F> for Logic {
         self.dim
     }
 
+    fn layers(&self) -> Vec<Layer> {
+        let mut layers = Layer::projection(self.width(), self.dim, self.hidden, self.depth);
+        if self.attention {
+            layers.extend(Layer::attention(self.width(), self.columns()));
+        }
+        layers
+    }
+
+    fn has_complement(&self) -> bool {
+        true
+    }
+
+    fn spread_from_graph(&self) -> Option<f64> {
+        (self.first == First::Graph).then_some(self.spread)
+    }
+
+    fn satisfiability(&self, score: f32) -> Option<f32> {
+        // The score is scale · (γ − D).
+        Some(1.0 - (self.gamma as f32 - score / self.scale as f32))
+    }
+}
+
+impl<F: Real> Model<F> for Logic {
+    type Tape = Tape<F>;
+
     fn weights(&self, entities: usize, relations: usize, rng: &mut Rng) -> Weights<F> {
-        let (d, h) = (self.dim, self.hidden);
-        let mut uniform = |low: f64, high: f64| {
-            low + (high - low) * (rng.next() >> 11) as f64 / (1u64 << 53) as f64
-        };
-        let mut table = Tensor::new("entities", &[entities, 2 * d], || uniform(0.0, 1.0));
+        let d = self.dim;
+        let mut table = Tensor::new("entities", &[entities, 2 * d], || uniform(rng, 0.0, 1.0));
         if self.bounds {
             // u = l + share·(1 − l)
             table.data.chunks_exact_mut(2 * d).for_each(bounds::widen);
@@ -211,23 +284,8 @@ impl<F: Real> Model<F> for Logic {
         }
         let published = (self.gamma + 2.0) / d as f64;
         let range = if self.relation_range > 0.0 { self.relation_range } else { published };
-        let vectors = Tensor::new("relations", &[relations, d], || uniform(-range, range));
-        let mut sizes = vec![("projection.first".to_owned(), h, 3 * d)];
-        sizes.extend((1..self.depth).map(|at| (format!("projection.hidden{at}"), h, h)));
-        sizes.push(("projection.last".to_owned(), 2 * d, h));
-        if self.attention {
-            sizes.push(("attention.first".to_owned(), 2 * d, 2 * d));
-            sizes.push(("attention.last".to_owned(), self.columns(), 2 * d));
-        }
-        let mut dense = Vec::new();
-        for (name, out, input) in sizes {
-            let xavier = (6.0 / (input + out) as f64).sqrt();
-            dense.push(Tensor::new(format!("{name}.weight"), &[out, input], || {
-                uniform(-xavier, xavier)
-            }));
-            let small = 1.0 / (input as f64).sqrt();
-            dense.push(Tensor::new(format!("{name}.bias"), &[out], || uniform(-small, small)));
-        }
+        let vectors = Tensor::new("relations", &[relations, d], || uniform(rng, -range, range));
+        let mut dense = Layer::tensors(&self.layers(), rng);
         if self.input_gain != 1.0 {
             let [weight, bias, ..] = &mut dense[..] else { unreachable!("three layers at least") };
             let (gain, half) = (F::of(self.input_gain), F::of(0.5));
@@ -250,11 +308,8 @@ impl<F: Real> Model<F> for Logic {
 
     fn begin(&self, weights: &Weights<F>, program: &Program, manner: Manner, tape: &mut Tape<F>) {
         let Manner { dropout, precision } = manner;
-        tape.relations.clear();
-        for relation in &program.relations {
-            tape.relations.extend_from_slice(weights.relation(relation.0));
-        }
-        let followed = relations(program, &tape.relations);
+        weights.followed(program, &mut tape.relations);
+        let followed = program.followed(&tape.relations);
         self.network(weights).begin(followed, dropout, precision, &mut tape.projection);
         if let Some(attention) = self.attend(weights) {
             attention.begin(program.operands.len(), precision, &mut tape.attention);
@@ -262,7 +317,7 @@ impl<F: Real> Model<F> for Logic {
         if self.bounds {
             rows::reuse(&mut tape.shares, program.inputs.len() * 2 * self.dim);
         }
-        let groups = program.group_starts.len() - 1;
+        let groups = program.groups();
         rows::reuse(&mut tape.before, groups * 2 * self.dim);
         if self.tnorm == TNorm::Minimum {
             rows::reuse(&mut tape.totals, groups * 2 * self.dim);
@@ -273,7 +328,7 @@ impl<F: Real> Model<F> for Logic {
     fn follow(&self, at: Level<'_, F>, x: &[F], out: &mut [F], tape: &mut Tape<F>) {
         let network = self.network(at.weights);
         let first = at.range.start;
-        let relations = relations(at.program, &tape.relations);
+        let relations = at.program.followed(&tape.relations);
         network.forward(out, at.range, x, relations, &mut tape.projection);
         let bias = network.layers[self.depth].bias;
         let width = 2 * self.dim;
@@ -291,8 +346,7 @@ impl<F: Real> Model<F> for Logic {
     fn intersect(&self, at: Level<'_, F>, x: &[F], out: &mut [F], tape: &mut Tape<F>) {
         let (width, columns) = (2 * self.dim, self.columns());
         let first = at.range.start;
-        let operands =
-            at.program.operands_of(first).start..at.program.operands_of(at.range.end - 1).end;
+        let operands = at.program.operands_of_all(at.range.clone());
         let attention = self.attend(at.weights);
         if let Some(attention) = attention {
             attention.forward(operands.clone(), x, &mut tape.attention);
@@ -378,8 +432,7 @@ impl<F: Real> Model<F> for Logic {
     ) {
         let (width, columns) = (2 * self.dim, self.columns());
         let first = at.range.start;
-        let operands =
-            at.program.operands_of(first).start..at.program.operands_of(at.range.end - 1).end;
+        let operands = at.program.operands_of_all(at.range.clone());
         let Tape { attention: taped, before, totals, ones, .. } = tape;
         rows::each(dout, width, |row, dout| {
             self.settle_backward(&before[(first + row) * width..][..width], dout);
@@ -458,18 +511,11 @@ impl<F: Real> Model<F> for Logic {
     ) {
         let Gradients { relations: dvectors, dense } = gradients;
         let (projection, attention) = dense.split_at_mut(2 * (self.depth + 1));
-        let layers = projection.chunks_exact_mut(2).filter_map(|pair| match pair {
-            [weight, bias] => Some(LayerGradient { weight, bias }),
-            _ => None,
-        });
-        let relations = relations(program, &tape.relations);
-        let layers = layers.collect();
+        let relations = program.followed(&tape.relations);
+        let layers = network_gradients(projection);
         self.network(weights).finish(layers, dvectors, inputs, relations, &mut tape.projection);
-        if let (Some(weights), [first, first_bias, second, second_bias]) =
-            (self.attend(weights), attention)
-        {
-            let gradients = attention::Gradients { first, first_bias, second, second_bias };
-            weights.finish(gradients, operands, &tape.attention);
+        if let Some(weights) = self.attend(weights) {
+            weights.finish(attention_gradients(attention), operands, &tape.attention);
         }
     }
 
@@ -493,23 +539,7 @@ impl<F: Real> Model<F> for Logic {
 
     fn scores(&self, sets: &[F], entities: &[F], out: &mut [F]) {
         let width = 2 * self.dim;
-        let columns = entities.len() / width;
         let (scale, gamma, share) = (F::of(self.scale), F::of(self.gamma), F::of(width as f64));
-        let score = |sum: F| scale * (gamma - sum / share);
-        rows::each_few(out, columns, 4, |first, out| {
-            let count = out.len() / columns;
-            let mut four = &sets[first * width..][..count * width];
-            // The last few are filled up to four: a score must not depend on its neighbours.
-            let mut filled = Vec::new();
-            if count < 4 {
-                filled.extend_from_slice(four);
-                filled.resize(4 * width, F::zero());
-                four = &filled;
-            }
-            for (column, entity) in entities.chunks_exact(width).enumerate() {
-                let sums = l1::l1_four(four, width, entity);
-                (0..count).for_each(|row| out[row * columns + column] = score(sums[row]));
-            }
-        });
+        distance::scores(sets, entities, width, out, |sum| scale * (gamma - sum / share));
     }
 }

@@ -15,17 +15,14 @@ pub fn card(
     report: Option<&Report>,
 ) -> String {
     let mut text = String::new();
-    let kind = if config.model.bounds { "truth bounds" } else { "truth points" };
     // Writing to a string cannot fail.
     let _ = writeln!(text, "# A logic embedding\n");
     let _ = writeln!(
         text,
-        "Made by skolem {} with recipe `{}`: {kind}, t-norm {}, d = {}, hidden width {}.\n",
+        "Made by skolem {} with recipe `{}`: {}.\n",
         about.skolem,
         config.train.recipe,
-        config.model.tnorm,
-        config.model.dim,
-        config.model.hidden
+        config.model.card()
     );
     let _ = writeln!(
         text,

@@ -24,7 +24,7 @@ use toml::Value;
 
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::model::{Logic, Model, Weights};
+use crate::model::{Model, Tensor, Weights, with_model};
 use crate::train::run::Limit;
 use checkpoint::{Checkpoint, Entry, Meta};
 
@@ -209,10 +209,9 @@ impl Folder {
     }
 
     /// Opens a model to use: its settings, its graph and its best weights.
-    pub fn open(&self) -> Result<(Config, Graph, Logic, Weights<f32>)> {
+    pub fn open(&self) -> Result<(Config, Graph, Weights<f32>)> {
         let (about, config) = self.description()?;
         let graph = self.graph(&about)?;
-        let model = config.logic()?;
         let path = self.file(WEIGHTS);
         if !self.has_weights() {
             return Err(Error::corrupt(
@@ -221,39 +220,37 @@ impl Folder {
             ));
         }
         let mut file = Checkpoint::read(&path)?;
-        let weights = take_weights(&mut file, &model, &about, "")?;
-        Ok((config, graph, model, weights))
+        let weights = with_model!(&config.model, |model| take_weights(&mut file, model, &about))?;
+        Ok((config, graph, weights))
     }
 
     /// Writes the weights that the model is used with.
     pub fn write_weights(&self, weights: &Weights<f32>, meta: &Meta) -> Result<()> {
-        checkpoint::write(&self.file(WEIGHTS), &entries_of(weights, ""), meta)
+        checkpoint::write(&self.file(WEIGHTS), &entries_of(weights), meta)
     }
 }
 
 /// The tensors of weights as entries of a file.
-pub fn entries_of<'a>(weights: &'a Weights<f32>, prefix: &str) -> Vec<Entry<'a>> {
-    let entry = |tensor: &'a crate::model::Tensor<f32>| Entry {
-        name: format!("{prefix}{}", tensor.name),
-        shape: tensor.shape.clone(),
-        data: &tensor.data,
+pub fn entries_of(weights: &Weights<f32>) -> Vec<Entry<'_>> {
+    let entry = |tensor| {
+        let Tensor { name, shape, data }: &Tensor<f32> = tensor;
+        Entry { name: name.clone(), shape: shape.clone(), data }
     };
     weights.all().map(entry).collect()
 }
 
 /// Takes weights out of a file; they must fit the model.
-pub fn take_weights(
+pub fn take_weights<M: Model<f32>>(
     file: &mut Checkpoint,
-    model: &Logic,
+    model: &M,
     about: &About,
-    prefix: &str,
 ) -> Result<Weights<f32>> {
     // Made without drawing numbers for every entity: only names and shapes matter here.
     let mut weights: Weights<f32> = model.weights(0, 0, &mut Rng::new(0));
     weights.entities.shape[0] = about.entities;
     weights.relations.shape[0] = about.relations;
     for tensor in weights.all_mut() {
-        tensor.data = file.take(&format!("{prefix}{}", tensor.name), &tensor.shape)?;
+        tensor.data = file.take(&tensor.name, &tensor.shape)?;
     }
     Ok(weights)
 }

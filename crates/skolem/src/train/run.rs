@@ -15,7 +15,7 @@ use super::update::{Learner, Moments};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::evaluate::{Report, Test, evaluate};
-use crate::model::{Logic, Model};
+use crate::model::{Layer, Model, with_model};
 use crate::program::Union;
 use crate::store::checkpoint::{self, Checkpoint, Entry, Meta};
 use crate::store::metrics::{Log, Row};
@@ -72,6 +72,8 @@ pub enum Event<'a> {
         weights: usize,
         /// Shapes of the mix that there are no queries of.
         missing: &'a [String],
+        /// Shapes of the recipe that this kind of model cannot learn.
+        left_out: &'a [&'static str],
     },
     /// An update was made.
     Update(Moment),
@@ -144,10 +146,18 @@ const MEMORY: f64 = 0.98;
 const LOGGED: u64 = 100;
 
 /// Learns a model.
-pub fn train(plan: Plan<'_>, mut tell: impl FnMut(Event<'_>) + Send) -> Result<Outcome> {
+pub fn train(plan: Plan<'_>, tell: impl FnMut(Event<'_>) + Send) -> Result<Outcome> {
+    check(plan.graph, plan.config)?;
+    with_model!(&plan.config.model, |model| learn(model, plan, tell))
+}
+
+/// Learns a model of this kind.
+fn learn<M: Model<f32>>(
+    model: &M,
+    plan: Plan<'_>,
+    mut tell: impl FnMut(Event<'_>) + Send,
+) -> Result<Outcome> {
     let Plan { graph, config, limit, examples, tests, folder, resume, cancelled } = plan;
-    check(graph, config)?;
-    let model = config.logic()?;
     let given = examples.as_ref().map(Vec::len);
     let (source, missing) = Source::new(graph, config, examples)?;
     let mut run = match resume {
@@ -161,7 +171,8 @@ pub fn train(plan: Plan<'_>, mut tell: impl FnMut(Event<'_>) + Send) -> Result<O
     };
     let mut log = Log::open(folder.path(), run.at.update, run.at.rows)?;
     let weights = run.learner.weights.len();
-    tell(Event::Start { update: run.at.update, weights, missing: &missing });
+    let left_out = &config.left_out()[..];
+    tell(Event::Start { update: run.at.update, weights, missing: &missing, left_out });
     let threads = feeders();
     std::thread::scope(|scope| {
         let mut feed = source.start(scope, threads, run.at.update)?;
@@ -175,32 +186,32 @@ pub fn train(plan: Plan<'_>, mut tell: impl FnMut(Event<'_>) + Send) -> Result<O
     })
 }
 
-struct Run {
+struct Run<M: Model<f32>> {
     folder: Folder,
     about: About,
-    learner: Learner<f32, Logic>,
+    learner: Learner<f32, M>,
     at: Progress,
     report: Option<Report>,
 }
 
-impl Run {
+impl<M: Model<f32>> Run<M> {
     fn start(
         graph: &Graph,
         folder: &Folder,
         about: About,
         config: &Config,
-        model: Logic,
-    ) -> Result<Run> {
+        model: &M,
+    ) -> Result<Run<M>> {
         let mut rng = Rng::stream(config.train.seed, 0x7765_6967_6874, 0);
         let mut weights = model.weights(about.entities, about.relations, &mut rng);
-        if config.model.first == "graph" {
-            let (width, seed) = (weights.entities.shape[1], config.train.seed);
+        if let Some(spread) = model.spread_from_graph() {
+            let width = model.entity_width();
             let entities = &mut weights.entities.data;
-            *entities = from_graph(graph, width, config.model.spread, seed)?;
-            entities.chunks_mut(width).for_each(|entity| Model::<f32>::repair(&model, entity));
+            *entities = from_graph(graph, width, spread, config.train.seed)?;
+            entities.chunks_mut(width).for_each(|entity| model.repair(entity));
         }
         let moments = Moments::new(&weights);
-        let learner = Learner::new(model, weights, moments, config.rules()?);
+        let learner = Learner::new(model.clone(), weights, moments, config.rules()?);
         let (folder, at) = (folder.clone(), Progress::default());
         Ok(Run { folder, about, learner, at, report: None })
     }
@@ -209,10 +220,10 @@ impl Run {
         graph: &Graph,
         folder: &Folder,
         config: &Config,
-        model: Logic,
+        model: &M,
         limit: Limit,
         examples: Option<usize>,
-    ) -> Result<Run> {
+    ) -> Result<Run<M>> {
         let (mut about, _) = folder.description()?;
         check_examples(about.examples, examples)?;
         // Written before anything but the new limit: what is damaged stays as it is.
@@ -232,7 +243,7 @@ impl Run {
     }
 
     /// The state that was saved last.
-    fn saved(folder: &Folder, about: About, config: &Config, model: Logic) -> Result<Run> {
+    fn saved(folder: &Folder, about: About, config: &Config, model: &M) -> Result<Run<M>> {
         let path = folder.file(STATE);
         let mut file = Checkpoint::read(&path)?;
         let wrong =
@@ -245,7 +256,7 @@ impl Run {
         let progress = about.limit.progress(at.update, at.seconds);
         at.evaluations = at.evaluations.min(due(progress, config.evaluate.times));
         at.resets = at.resets.min(config.schedule()?.resets(progress));
-        let weights = take_weights(&mut file, &model, &about, "")?;
+        let weights = take_weights(&mut file, model, &about)?;
         let mut take = |prefix: &str| -> Result<Vec<Vec<f32>>> {
             let tensors = weights.all();
             tensors
@@ -255,7 +266,7 @@ impl Run {
         let (m, v) = (take("m.")?, take("v.")?);
         let seen = file.take("seen", &[about.entities])?.into_iter().map(f32::to_bits).collect();
         let moments = Moments { m, v, seen, steps: at.steps };
-        let learner = Learner::new(model, weights, moments, config.rules()?);
+        let learner = Learner::new(model.clone(), weights, moments, config.rules()?);
         Ok(Run { folder: folder.clone(), about, learner, at, report: None })
     }
 
@@ -264,7 +275,7 @@ impl Run {
         let Learner { weights, moments, .. } = &self.learner;
         // The bits of whole numbers: as numbers of this type they would be rounded above 2²⁴.
         let seen: &[f32] = bytemuck::cast_slice(&moments.seen);
-        let mut entries = entries_of(weights, "");
+        let mut entries = entries_of(weights);
         for (prefix, all) in [("m.", &moments.m), ("v.", &moments.v)] {
             for (tensor, data) in weights.all().zip(all) {
                 let name = format!("{prefix}{}", tensor.name);
@@ -481,23 +492,28 @@ fn check_memory(config: &Config, graph: &Graph) -> Result<()> {
 
 /// About how many bytes learning takes.
 pub fn memory_needed(config: &Config, entities: usize, relations: usize) -> f64 {
-    let [d, h, n] = [config.model.dim, config.model.hidden, entities].map(|size| size as f64);
-    let dense = h * 3.0 * d + h * h * (config.model.depth as f64 - 1.0) + 2.0 * d * h + 8.0 * d * d;
+    let Config { model, train, .. } = config;
+    let [w, entity, relation] =
+        [model.width(), model.entity_width(), model.relation_width()].map(|size| size as f64);
+    let [n, relations] = [entities, relations].map(|count| count as f64);
+    let layers = model.layers();
+    let sum = |of: fn(&Layer) -> f64| layers.iter().map(of).sum::<f64>();
+    let dense = sum(|layer| layer.input as f64 * layer.output as f64);
+    let outputs = sum(|layer| layer.output as f64);
     // Weights with two moments, and the gradients of the networks.
-    let weights = 3.0 * (n * 2.0 * d + relations as f64 * d) + 4.0 * dense;
+    let weights = 3.0 * (n * entity + relations * relation) + 4.0 * dense;
     let operands =
         |shape: &str| shape.parse::<skolem_kg::Shape>().map_or(1.0, |shape| size_of_shape(&shape));
     let widest = config.mix.keys().map(|shape| operands(shape)).fold(1.0, f64::max);
-    // Rows of a batch: values, inputs, hidden layers and their gradients.
-    let rows =
-        config.train.batch as f64 * widest * (10.0 * d + 2.0 * h * config.model.depth as f64);
-    let Config { train, .. } = config;
+    // Rows of a batch: values, inputs, what layers give, and their gradients.
+    let rows = train.batch as f64 * widest * (5.0 * w + 2.0 * outputs);
     let [batch, positives, negatives, shared] =
         [train.batch, train.positives.min(entities), train.negatives, train.shared.min(entities)]
             .map(|size| size as f64);
     let own = batch * (positives + negatives);
-    // Distances as bytes give them, and scores; the bytes of the entities.
-    let scores = own + 2.0 * batch * shared + n * d / 2.0;
+    // Distances as bytes give them, and scores; the bytes of the entities, or what makes them ready.
+    let ready = with_model!(model, |model| Model::<f32>::ready_width(model)).unwrap_or(0) as f64;
+    let scores = own + 2.0 * batch * shared + n * (entity / 4.0 + ready);
     // Batches that are made ahead: the nodes of their queries, and the entities they are scored against.
     let ahead = (feeders() * (AHEAD + 1) + 1) as f64 * (16.0 * batch * widest + 6.0 * own);
     4.0 * (weights + rows + scores + ahead)

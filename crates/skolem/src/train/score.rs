@@ -13,7 +13,7 @@ use skolem_nn::{Real, rows};
 
 use super::batch::{Batch, Shared};
 use super::update::Rules;
-use crate::model::{Model, Weights};
+use crate::model::{Model, Weights, ready_entities, ready_sets};
 
 /// Rows of entities are asked for when this many others come first.
 const AHEAD: usize = 2;
@@ -28,6 +28,9 @@ pub(super) struct Scores<F> {
     shared: Vec<F>,
     /// The rows of the shared entities, where they are listed.
     listed: Vec<F>,
+    /// The roots, and the entities of the batch among all others, ready to be scored if they are not as they are.
+    ready_sets: Vec<F>,
+    ready_entities: Vec<F>,
     /// The shared entities and all roots as bytes, where those are looked through.
     entities: Coarse,
     roots: Coarse,
@@ -107,7 +110,14 @@ impl<F: Real> Scores<F> {
         batch: &Batch,
         coarse: bool,
     ) {
-        let width = model.width();
+        self.make_ready(model, weights, roots, batch);
+        let Scores { ready_sets, ready_entities, .. } = self;
+        let sets = if ready_sets.is_empty() { roots } else { &ready_sets[..] };
+        let all =
+            if ready_entities.is_empty() { &weights.entities.data } else { &ready_entities[..] };
+        let [width, entity_width] =
+            [model.width(), model.entity_width()].map(|width| model.ready_width().unwrap_or(width));
+        let entity_at = |entity: u32| &all[entity as usize * entity_width..][..entity_width];
         let sizes: Vec<usize> =
             batch.own_starts.windows(2).map(|ends| (ends[1] - ends[0]) as usize).collect();
         let own = rows::reuse(&mut self.own, batch.own.len());
@@ -115,15 +125,15 @@ impl<F: Real> Scores<F> {
         rows::each_group_two((own, 1), (own_root, 1), &sizes, |query, own, own_root| {
             let first = batch.own_starts[query] as usize;
             for (at, (score, best)) in own.iter_mut().zip(own_root).enumerate() {
-                let entity = weights.entity(batch.own[first + at]);
+                let entity = entity_at(batch.own[first + at]);
                 if let Some(later) = batch.own.get(first + at + AHEAD) {
-                    fetch(weights.entity(*later));
+                    fetch(entity_at(*later));
                 }
-                let all = batch.program.roots_of(query);
+                let roots = batch.program.roots_of(query);
                 // The first, should none be above −∞.
-                (*score, *best) = (F::neg_infinity(), all.start as u32);
-                for root in all {
-                    let found = model.score(&roots[root * width..][..width], entity);
+                (*score, *best) = (F::neg_infinity(), roots.start as u32);
+                for root in roots {
+                    let found = model.score(&sets[root * width..][..width], entity);
                     if found > *score || found.is_nan() {
                         (*score, *best) = (found, root as u32);
                     }
@@ -133,17 +143,17 @@ impl<F: Real> Scores<F> {
         let count = shared_count(batch, weights);
         let shared = rows::reuse(&mut self.shared, batch.program.roots.len() * count);
         let table = match &batch.shared {
-            Shared::All => &weights.entities.data,
+            Shared::All => all,
             Shared::Listed(entities) => {
-                let listed = rows::reuse(&mut self.listed, count * width);
-                rows::each(listed, width, |at, row| {
-                    row.copy_from_slice(weights.entity(entities[at]))
+                let listed = rows::reuse(&mut self.listed, count * entity_width);
+                rows::each(listed, entity_width, |at, row| {
+                    row.copy_from_slice(entity_at(entities[at]))
                 });
                 &*listed
             }
         };
         let Some(line) = model.coarse().filter(|_| coarse) else {
-            return model.scores(roots, table, shared);
+            return model.scores(sets, table, shared);
         };
         // All entities are kept as bytes from update to update.
         if batch.shared != Shared::All || self.entities.is_empty() {
@@ -157,6 +167,44 @@ impl<F: Real> Scores<F> {
             let found = &distances[root * count..][..count];
             row.iter_mut().zip(found).for_each(|(to, from)| *to = F::of(f64::from(*from)));
         });
+    }
+
+    /// Makes the roots and the entities of a batch ready. Rows of other entities are stale, and nobody looks at
+    /// them: so that there is no second numbering.
+    fn make_ready<M: Model<F>>(
+        &mut self,
+        model: &M,
+        weights: &Weights<F>,
+        roots: &[F],
+        batch: &Batch,
+    ) {
+        let Some(width) = model.ready_width() else { return };
+        ready_sets(model, roots, &mut self.ready_sets);
+        let entities = &weights.entities;
+        if batch.shared == Shared::All {
+            ready_entities(model, &entities.data, &mut self.ready_entities);
+            return;
+        }
+        let mut here = batch.named.clone();
+        if let Shared::Listed(shared) = &batch.shared {
+            here.extend_from_slice(shared);
+        }
+        here.sort_unstable();
+        here.dedup();
+        let ready = rows::reuse(&mut self.ready_entities, entities.shape[0] * width);
+        rows::each_of(ready, width, &here, |entity, ready| {
+            model.ready_entity(weights.entity(entity), ready);
+        });
+    }
+
+    /// The entities as they were scored.
+    pub fn entities<'a>(&'a self, weights: &'a Weights<F>) -> &'a [F] {
+        if self.ready_entities.is_empty() { &weights.entities.data } else { &self.ready_entities }
+    }
+
+    /// The roots as they were scored.
+    pub fn sets<'a>(&'a self, roots: &'a [F]) -> &'a [F] {
+        if self.ready_sets.is_empty() { roots } else { &self.ready_sets }
     }
 
     /// Turns scores into pulls; the loss. Query i draws its chance from `draw(i)` in [0, 1).

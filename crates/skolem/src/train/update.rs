@@ -132,7 +132,7 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
         let droots = rows::zeros(&mut pass.droots, pass.roots.len());
         let (roots, width) = (&pass.roots, model.width());
         rows::each(droots, width, |root, droot| {
-            let entities = scores.by_root.of(root, &weights.entities.data);
+            let entities = scores.by_root.of(root, scores.entities(weights));
             model.score_backward_set(&roots[root * width..][..width], entities, droot);
         });
         pass.backward(model, weights, &batch.program, &mut self.gradients);
@@ -147,7 +147,7 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
     /// Does for entities what their momentum would have done meanwhile: for these, or for all.
     pub fn catch_up(&mut self, entities: Option<&[u32]>, step: Step) {
         let Learner { model, weights, moments, .. } = self;
-        let width = model.width();
+        let width = model.entity_width();
         let table = Table {
             x: &mut weights.entities.data,
             m: &mut moments.m[0],
@@ -203,7 +203,7 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
     /// after row, and which they are.
     pub fn entity_gradients(&self, batch: &Batch) -> (Vec<F>, Vec<u32>) {
         let (parts, entities) = (self.parts(), self.parts().entities(batch));
-        let width = self.model.width();
+        let width = self.model.entity_width();
         let mut all = vec![F::zero(); entities.len() * width];
         rows::each(&mut all, width, |at, gradient| {
             parts.entity_gradient(batch, entities[at], self.weights.entity(entities[at]), gradient);
@@ -219,7 +219,7 @@ impl<F: Real, M: Model<F>> Learner<F, M> {
     fn apply_entities(&mut self, batch: &Batch, step: Step) {
         let Learner { model, weights, moments, rules, pass, scores, .. } = self;
         let parts = Parts { model: &*model, pass: &*pass, scores: &*scores };
-        let width = model.width();
+        let width = model.entity_width();
         let entities = parts.entities(batch);
         let table = Table {
             x: &mut weights.entities.data,
@@ -302,9 +302,10 @@ impl<F: Real, M: Model<F>> Parts<'_, F, M> {
         let of = |at: &u32| batch.program.anchors[*at as usize].0;
         let first = batch.anchors.partition_point(|at| of(at) < entity);
         for at in batch.anchors[first..].iter().take_while(|at| of(at) == entity) {
-            map::add(gradient, &danchors[*at as usize * width..][..width]);
+            let dset = &danchors[*at as usize * width..][..width];
+            self.model.anchor_backward(row, dset, gradient);
         }
-        let sets = self.scores.by_entity.of(entity as usize, roots);
+        let sets = self.scores.by_entity.of(entity as usize, self.scores.sets(roots));
         self.model.score_backward_entity(row, sets, gradient);
     }
 }

@@ -113,8 +113,8 @@ pub struct Measured {
 pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let Sizes { dim, hidden, batch, negatives, .. } = args.sizes;
     let mut config = Config::recipe("paper")?;
-    (config.model.dim, config.model.hidden) = (dim, hidden);
-    config.model.bounds = args.mode == "bounds";
+    let model = Logic { dim, hidden, bounds: args.mode == "bounds", ..Logic::default() };
+    config.model = model.clone().into();
     (config.train.batch, config.train.negatives) = (batch, negatives);
     config.train.lazy = args.lazy;
     config.train.precision = args.precision.clone();
@@ -122,7 +122,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     config.check()?;
     let mut measured = match args.train {
         true => trained(&config, &args.sizes)?,
-        false => updated(&config, args)?,
+        false => updated(model, &config, args)?,
     };
     measured.memory = most_memory();
     serde_json::to_writer(&mut *out, &measured).map_err(std::io::Error::from)?;
@@ -131,11 +131,10 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
 }
 
 /// Updates as they are in the middle of a run.
-fn updated(config: &Config, args: &Args) -> Result<Measured> {
+fn updated(model: Logic, config: &Config, args: &Args) -> Result<Measured> {
     /// Updates made before; entities were last touched at any of them.
     const BEFORE: u64 = 1000;
     let Args { sizes, mix, .. } = args;
-    let model = config.logic()?;
     let mut rng = Rng::new(1);
     let weights: Weights<f32> = model.weights(sizes.entities, sizes.relations, &mut rng);
     let mut moments = Moments::new(&weights);

@@ -68,6 +68,7 @@ impl Config {
             return Err(Error::Setting(format!("unknown model.kind '{}' (logic)", model.kind)));
         }
         self.logic()?;
+        self.train.split()?;
         self.schedule()?;
         self.rules().map(drop)
     }

@@ -491,6 +491,17 @@ impl<F: Real> Model<F> for Logic {
         Some([self.scale * self.gamma, -self.scale / width].map(|number| number as f32))
     }
 
+    fn measures(&self) -> &'static [&'static str] {
+        if self.bounds { &["entropy", "interval"] } else { &[] }
+    }
+
+    fn uncertainty(&self, measure: &str, set: &[F]) -> Vec<F> {
+        match measure {
+            "entropy" => self.entropies(set),
+            _ => self.intervals(set),
+        }
+    }
+
     fn scores(&self, sets: &[F], entities: &[F], out: &mut [F]) {
         let width = 2 * self.dim;
         let columns = entities.len() / width;

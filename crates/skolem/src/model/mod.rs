@@ -92,7 +92,17 @@ pub trait Model<F: Real>: Send + Sync {
         None
     }
 
-    /// The scores of every set against every entity: `out` is [sets, entities].
+    /// The measures of how unsure the model is of a set, by name; none where it cannot tell.
+    fn measures(&self) -> &'static [&'static str] {
+        &[]
+    }
+    /// A measure of a set: its parts, one a dimension, whose sum it is.
+    fn uncertainty(&self, _measure: &str, _set: &[F]) -> Vec<F> {
+        Vec::new()
+    }
+
+    /// The scores of every set against every entity: `out` is [sets, entities]. A score does not depend on
+    /// what else is scored.
     fn scores(&self, sets: &[F], entities: &[F], out: &mut [F]) {
         let (width, columns) = (self.width(), entities.len() / self.width());
         rows::each(out, columns, |at, out| {

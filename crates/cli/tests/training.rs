@@ -478,7 +478,7 @@ fn it_stops_early_and_all_files_are_there() {
     assert!(table.contains("Hits@10") && table.contains("pni"), "{table}");
     let figures = folder.run(&[&eval[..], &["--json"]].concat()).json();
     assert_eq!(figures["shapes"]["2i"]["queries"], 3);
-    assert!(figures["mrr"].as_f64().unwrap() > 0.0);
+    assert!(figures["means"]["all"]["mrr"].as_f64().unwrap() > 0.0);
 }
 
 /// A model made by the first version, with what `eval` said of it then. It is never made again: it must

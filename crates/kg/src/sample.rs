@@ -114,7 +114,8 @@ pub fn sample(
     Ok(outcome)
 }
 
-/// Train queries of one shape by number, for those who want a few at a time and mind no repetition.
+/// Queries to learn from of one shape by number, for those who want a few at a time and mind no repetition:
+/// drawn by the rules of train, with all their answers on the edges of a split.
 ///
 /// A pair of an entity and a relation, `1p`, is uniform over all there are; other shapes are drawn as by
 /// [`sample`].
@@ -125,12 +126,12 @@ pub struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    /// The queries of a shape and a seed.
-    pub fn new(graph: &'a Graph, shape: Shape, seed: u64) -> Result<Stream<'a>> {
+    /// The queries of a shape and a seed on the edges of a split.
+    pub fn new(graph: &'a Graph, split: Split, shape: Shape, seed: u64) -> Result<Stream<'a>> {
         let is_1p = shape == Shape::Follow(Box::new(Shape::Anchor));
         let settings =
             Settings { shape, split: Split::Train, count: None, most_hard: usize::MAX, seed };
-        let sampler = Sampler::new(graph, settings)?;
+        let sampler = Sampler { big: graph.edges(split)?, ..Sampler::new(graph, settings)? };
         let answering = Answering::new(sampler.big);
         Ok(Stream { sampler, answering, is_1p })
     }
@@ -495,8 +496,9 @@ mod tests {
     #[test]
     fn a_stream_gives_a_query_by_its_number() {
         let graph = graph();
-        for shape in ["1p", "3p", "pin"] {
-            let stream = || Stream::new(&graph, shape.parse().unwrap(), 3).unwrap();
+        let splits = [Split::Train, Split::Test];
+        for (shape, split) in ["1p", "3p", "pin"].into_iter().zip(splits.into_iter().cycle()) {
+            let stream = || Stream::new(&graph, split, shape.parse().unwrap(), 3).unwrap();
             let (mut forwards, mut backwards) = (stream(), stream());
             let numbers: Vec<u64> = (0..50).collect();
             let one: Vec<_> = numbers.iter().map(|n| forwards.draw(*n).unwrap()).collect();
@@ -507,7 +509,7 @@ mod tests {
             let drawn: Vec<_> = one.into_iter().flatten().collect();
             assert!(drawn.len() > 20);
             for Drawn { query, easy, .. } in drawn {
-                assert_eq!(naive::answers(&graph.edges(Split::Train).unwrap(), &query), easy);
+                assert_eq!(naive::answers(&graph.edges(split).unwrap(), &query), easy);
             }
         }
     }

@@ -1,6 +1,8 @@
 //! Rows of truth values rounded to bytes, whose distances are found many times faster than those of the
 //! numbers themselves, and within 1/255 of the truth a number (far less in a sum, where errors cancel).
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use crate::Real;
@@ -70,18 +72,30 @@ impl Coarse {
     }
 
     /// `out[i · n + j] = offset + slope · Σ |sets[i] − self[j]|` for every set and each of the `n` rows.
-    pub fn distances(&self, sets: &Coarse, out: &mut [f32], [offset, slope]: [f32; 2]) {
-        let (step, columns) = (self.step, self.len());
+    pub fn distances(&self, sets: &Coarse, out: &mut [f32], line: [f32; 2]) {
+        self.distances_of(0..self.len(), sets, out, line);
+    }
+
+    /// The same for some of the rows, of which the first has j = 0.
+    pub fn distances_of(
+        &self,
+        rows: Range<usize>,
+        sets: &Coarse,
+        out: &mut [f32],
+        [offset, slope]: [f32; 2],
+    ) {
+        let (step, columns) = (self.step, rows.len());
         assert_eq!(step, sets.step, "rows of different widths");
         assert_eq!(out.len(), columns * sets.len(), "the result does not fit");
         if columns == 0 {
             return;
         }
         let scaled = [offset, slope / 255.0];
+        let all = &self.bytes[rows.start * step..rows.end * step];
         out.par_chunks_mut(SETS * columns).enumerate().for_each(|(task, out)| {
             let sets = &sets.bytes[task * SETS * step..];
             for first in (0..columns).step_by(BLOCK) {
-                let rows = &self.bytes[first * step..(first + BLOCK).min(columns) * step];
+                let rows = &all[first * step..(first + BLOCK).min(columns) * step];
                 for (at, out) in out.chunks_mut(FOUR * columns).enumerate() {
                     let sets = &sets[at * FOUR * step..];
                     match out.len() == FOUR * columns {
@@ -127,6 +141,15 @@ mod tests {
             coarse_b.fill(&b, width);
             let mut out = vec![0.0; sets * rows];
             coarse_b.distances(&coarse_a, &mut out, [1.0, -1.0 / width as f32]);
+            // In parts, which need not be whole blocks.
+            for part in [0..rows / 2, rows / 2..rows] {
+                let mut some = vec![0.0; sets * part.len()];
+                let line = [1.0, -1.0 / width as f32];
+                coarse_b.distances_of(part.clone(), &coarse_a, &mut some, line);
+                for (some, all) in some.chunks(part.len().max(1)).zip(out.chunks(rows)) {
+                    assert_eq!(some, &all[part.clone()]);
+                }
+            }
             let rounding = |coarse: &Coarse, numbers: &[f32], row: usize| {
                 coarse.rounding(row, &numbers[row * width..][..width])
             };

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use indicatif::ProgressBar;
 use skolem::config::Config;
-use skolem::evaluate::{Test, read_tests, sample_tests};
+use skolem::evaluate::{Figures, Queries, Test, Wanted, sample_tests};
 use skolem::store::Folder;
 use skolem::train::feed::Example;
 use skolem::train::run::{Event, Limit, Moment, Outcome, Plan, check, train};
@@ -32,7 +32,8 @@ pub struct Args {
     /// The folder that the model goes into
     #[arg(long, value_name = "MODEL")]
     out: PathBuf,
-    /// A folder with query sets: files whose names have `train` in them, and `valid`
+    /// A folder with query sets: files whose names have `train` in them, and `valid`; with train.split also
+    /// those of the splits it adds
     #[arg(long, value_name = "DIR")]
     queries: Option<PathBuf>,
     /// A file with settings; see docs/recipes.md
@@ -85,7 +86,9 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     };
     check(&graph, &config)?;
     let cancelled = cancellation();
-    let examples = args.queries.as_deref().map(|queries| examples(queries, &cancelled));
+    let split = config.train.split()?;
+    let examples =
+        args.queries.as_deref().map(|folder| examples(&graph, split, folder, &cancelled));
     let examples = examples.transpose()?;
     let tests = tests(&graph, &config, args.queries.as_deref())?;
     let plan = Plan {
@@ -111,40 +114,31 @@ pub fn learn(plan: Plan<'_>) -> skolem::Result<Outcome> {
     outcome
 }
 
-/// Files of a folder whose names have a word in them: `train.skq`, `betae.valid.jsonl.gz`.
-fn files_with(folder: &Path, word: &str) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let entries = std::fs::read_dir(folder).map_err(skolem::Error::io(folder))?;
-    for entry in entries {
-        let path = entry.map_err(skolem::Error::io(folder))?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-        let has_word = name.split(['.', '-', '_']).any(|part| part == word);
-        if has_word && dataset::Format::of(&path).is_ok() {
-            found.push(path);
-        }
-    }
-    found.sort();
-    if found.is_empty() {
-        bail!("{}: there is no query set with '{word}' in its name", folder.display());
-    }
-    Ok(found)
-}
-
-fn examples(folder: &Path, cancelled: &AtomicBool) -> Result<Vec<Example>> {
+/// The queries to learn from: those of the splits whose edges are learnt from. What a file lists are the answers
+/// on its own split, so those on more edges are found when a query's turn comes.
+fn examples(
+    graph: &Graph,
+    split: Split,
+    folder: &Path,
+    cancelled: &AtomicBool,
+) -> Result<Vec<Example>> {
     let mut examples = Vec::new();
     let counter = progress::counter("training queries");
-    for file in files_with(folder, "train")? {
-        for example in dataset::read(&file)? {
-            let example = example?;
-            super::check(cancelled)?;
-            let answers = match example.easy {
-                Answers::Listed(entities) if !entities.is_empty() => {
-                    Some(entities.into_iter().map(|entity| entity.0).collect())
-                }
-                _ => None,
-            };
-            examples.push(Example { query: example.query, answers });
-            counter.inc(1);
+    for of in Split::ALL.into_iter().filter(|of| *of <= split) {
+        for file in dataset::files(folder, of)? {
+            dataset::check_origin(&file, graph, of)?;
+            for example in dataset::read(&file)? {
+                let example = example?;
+                super::check(cancelled)?;
+                let answers = match example.easy {
+                    Answers::Listed(entities) if split == Split::Train && !entities.is_empty() => {
+                        Some(entities.into_iter().map(|entity| entity.0).collect())
+                    }
+                    _ => None,
+                };
+                examples.push(Example { query: example.query, answers });
+                counter.inc(1);
+            }
         }
     }
     counter.finish_and_clear();
@@ -159,11 +153,9 @@ fn tests(graph: &Graph, config: &Config, queries: Option<&Path>) -> Result<Vec<T
     let Some(folder) = queries else {
         return Ok(sample_tests(graph, Split::Valid, most, config.train.seed)?);
     };
-    let mut tests = Vec::new();
-    for file in files_with(folder, "valid")? {
-        tests.extend(read_tests(graph, &file, Split::Valid, most)?);
-    }
-    Ok(tests)
+    let wanted = Wanted { split: Split::Valid, most, entailment: false };
+    let queries = Queries::read(graph, dataset::files(folder, Split::Valid)?, wanted, || Ok(()))?;
+    Ok(queries.tests(|_| true)?.collect::<Result<_, _>>()?)
 }
 
 /// Shows how a run goes.
@@ -225,8 +217,8 @@ impl Watch {
             }
             Event::Evaluated { at, report, best } => {
                 self.mrr = report.mrr();
-                let average = |share: Option<f64>| {
-                    share.map_or("–".into(), |share| format!("{:.1}", 100.0 * share))
+                let average = |of: Option<Figures>| {
+                    of.map_or("–".into(), |of| format!("{:.1}", 100.0 * of.mrr))
                 };
                 let mark = if *best { " (best so far)" } else { "" };
                 self.line(&format!(

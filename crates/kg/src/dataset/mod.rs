@@ -12,6 +12,7 @@
 mod code;
 pub mod compact;
 mod compare;
+mod folder;
 mod input;
 pub mod jsonl;
 pub mod kgreasoning;
@@ -19,6 +20,7 @@ pub mod pickle;
 mod summary;
 
 pub use compare::{Comparison, Difference, ShapeComparison, compare};
+pub use folder::{check_origin, files, fits};
 pub use summary::{ShapeSummary, Summary};
 
 use std::path::Path;
@@ -131,6 +133,14 @@ pub fn read(path: &Path) -> Result<Examples> {
         Format::JsonLines | Format::JsonLinesGzip => Box::new(jsonl::open(path)?),
         Format::Compact => Box::new(compact::open(path)?),
         Format::KgReasoning => Box::new(kgreasoning::open(path)?),
+    })
+}
+
+/// Where a query set comes from, as far as its file tells.
+pub fn origin(path: &Path) -> Result<Origin> {
+    Ok(match Format::of(path)? {
+        Format::Compact => compact::open(path)?.origin(),
+        _ => Origin::default(),
     })
 }
 

@@ -42,6 +42,7 @@ impl Config {
         number("train.most_loss", train.most_loss, 1e-3, 1e30)?;
         number("save.seconds", save.seconds, 0.0, 1e9)?;
         self.check_mix()?;
+        train.split()?;
         self.schedule()?;
         self.rules().map(drop)
     }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use skolem_kg::Shape;
+use skolem_kg::{Shape, Split};
 use skolem_nn::kernel::matmul::Precision;
 use skolem_nn::op::loss::Loss;
 use skolem_nn::optim::Adam;
@@ -48,6 +48,9 @@ pub struct TrainConfig {
     pub recipe: String,
     /// Same seed, same result.
     pub seed: u64,
+    /// The edges that are learnt from: `train`, or also those of `valid`, or of `test`, for models that are to
+    /// entail what is known rather than to predict what is not.
+    pub split: String,
     /// Queries in an update.
     pub batch: usize,
     /// Whether updates take turns between chains and other shapes (path, other, path), as the paper's
@@ -135,6 +138,13 @@ const TRAINED: [(&str, f64); 10] = [
     ("pni", 1.0),
 ];
 
+impl TrainConfig {
+    /// Whose edges are learnt from.
+    pub fn split(&self) -> Result<Split> {
+        self.split.parse().map_err(|error| Error::Setting(format!("train.split: {error}")))
+    }
+}
+
 impl Config {
     /// The names of the recipes.
     pub const RECIPES: [&str; 2] = ["fast", "paper"];
@@ -155,6 +165,7 @@ impl Config {
             train: TrainConfig {
                 recipe: "paper".into(),
                 seed: 0,
+                split: Split::Train.name().into(),
                 batch: 512,
                 turns: true,
                 rate: 1e-4,
@@ -508,6 +519,7 @@ mod tests {
             ("model.kind=transe", "unknown model.kind 'transe' (one of logic, gqe"),
             ("train.loss=hinge", "one of sigmoid, softmax"),
             ("train.recipe=slow", "one of fast, paper"),
+            ("train.split=all", "train.split: unknown split 'all' (one of train, valid, test)"),
             ("model", "is no setting"),
             ("mix.9z=1", "mix.9z is no shape: 1:1: expected one of 1p"),
         ] {

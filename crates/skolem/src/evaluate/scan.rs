@@ -1,29 +1,38 @@
-//! Scores of all entities that rank some of them exactly.
+//! Ranks from the scores of all entities, block after block.
 //!
 //! Where a model allows it ([`Model::coarse`]), entities are looked through as bytes. Such a score is off by a
 //! bounded amount, so it tells on which side of a wanted entity's score most entities are; the scores of
 //! the few that are too near are computed from the numbers.
 
+use std::borrow::Borrow;
+use std::ops::Range;
+
 use rayon::prelude::*;
 use skolem_nn::coarse::Coarse;
 use skolem_nn::{Real, rows};
 
-use super::best_scores;
+use super::rank::{Ranking, Ranks};
+use super::{Test, best_scores};
 use crate::model::{Model, Weights, ready_entities, ready_sets};
 use crate::program::Program;
+
+/// Entities that are scored at once: scores of all of them would take memory that grows with the graph.
+const BLOCK: usize = 4096;
+/// Hard answers of a query whose rows are gathered at once.
+const GATHERED: usize = 64;
 
 /// The entities of a model, ready to be looked through.
 pub struct Scan<'a, F: Real, M> {
     model: &'a M,
     weights: &'a Weights<F>,
-    /// The entities ready to be scored, if they are not as they are.
+    /// All entities ready to be scored, where they are not as they are.
     ready: Vec<F>,
+    ready_sets: Vec<F>,
     entities: Coarse,
     /// The most that the rounding of an entity makes a distance differ.
     rounding: f64,
     sets: Coarse,
     rough: Vec<f32>,
-    ready_sets: Vec<F>,
     exact: Vec<F>,
 }
 
@@ -41,78 +50,126 @@ impl<'a, F: Real, M: Model<F>> Scan<'a, F, M> {
         }
         let [mut ready, ready_sets, exact] = [const { Vec::new() }; 3];
         ready_entities(model, &weights.entities.data, &mut ready);
-        Scan {
-            model,
-            weights,
-            ready,
-            entities,
-            rounding,
-            sets,
-            rough: Vec::new(),
-            ready_sets,
-            exact,
-        }
+        let rough = Vec::new();
+        Scan { model, weights, ready, ready_sets, entities, rounding, sets, rough, exact }
     }
 
-    /// Hands over, for each query of a program whose embeddings are `roots`, the scores of all entities. Those
-    /// of the entities that `wanted` lists are exact, and the others compare with them as exact ones do.
-    pub fn each<T: Send + Default + Clone>(
+    /// Ranks the hard answers of each query of a program whose embeddings are `roots`.
+    pub fn rank<T: Borrow<Test> + Sync>(
         &mut self,
         program: &Program,
         roots: &[F],
-        wanted: impl Fn(usize) -> &'a [u32] + Sync,
-        take: impl Fn(usize, &[F]) -> T + Sync,
-    ) -> Vec<T> {
-        let Scan { model, weights, ready, entities, rounding, sets, rough, ready_sets, exact } =
-            self;
-        let (count, width) = (weights.entities.shape[0], model.width());
-        let mut taken = vec![T::default(); program.len()];
-        let Some([offset, slope]) = model.coarse() else {
-            let scores = rows::reuse(exact, program.roots.len() * count);
-            let all = if ready.is_empty() { &weights.entities.data } else { &*ready };
-            model.scores(self::ready_sets(*model, roots, ready_sets), all, scores);
-            let scores = &*scores;
-            rows::each(&mut taken, 1, |query, taken| {
-                let here = program.roots_of(query);
-                taken[0] =
-                    take(query, &best_scores(&scores[here.start * count..here.end * count], count));
-            });
-            return taken;
-        };
-        sets.fill(roots, width);
-        let rough = rows::reuse(rough, program.roots.len() * count);
-        entities.distances(sets, rough, [offset, slope]);
-        let (rough, sets) = (&*rough, &*sets);
-        rows::each(&mut taken, 1, |query, taken| {
+        tests: &[T],
+    ) -> Vec<Ranks> {
+        match self.model.coarse() {
+            Some(line) => self.with_bytes(line, program, roots, tests),
+            None => self.with_numbers(program, roots, tests),
+        }
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<F, M> {
+        let count = self.weights.entities.shape[0];
+        (0..count).step_by(BLOCK).map(move |first| first..(first + BLOCK).min(count))
+    }
+
+    fn with_numbers<T: Borrow<Test> + Sync>(
+        &mut self,
+        program: &Program,
+        roots: &[F],
+        tests: &[T],
+    ) -> Vec<Ranks> {
+        let blocks = self.blocks();
+        let Scan { model, weights, ready, ready_sets, exact, .. } = self;
+        let entities = if ready.is_empty() { &weights.entities.data } else { &*ready };
+        let roots = self::ready_sets(*model, roots, ready_sets);
+        let width = model.ready_width().unwrap_or_else(|| model.width());
+        let step = model.ready_width().unwrap_or_else(|| model.entity_width());
+        let wanted = |query: usize, hard: &[u32]| {
             let here = program.roots_of(query);
-            let exact = |entity: usize| {
-                let row = weights.entity(entity as u32);
-                let score = |root: usize| model.score(&roots[root * width..][..width], row);
-                here.clone().map(score).reduce(|a, b| if b > a || b.is_nan() { b } else { a })
-            };
-            let best = best_scores(&rough[here.start * count..here.end * count], count);
-            let mut scores: Vec<F> = best.iter().map(|score| F::of(f64::from(*score))).collect();
+            let mut rows = Vec::with_capacity(hard.len() * step);
+            let row = |entity: &u32| &entities[*entity as usize * step..][..step];
+            hard.iter().for_each(|entity| rows.extend_from_slice(row(entity)));
+            let mut scores = vec![F::zero(); here.len() * hard.len()];
+            model.scores(&roots[here.start * width..here.end * width], &rows, &mut scores);
+            best_scores(&scores, hard.len()).into_owned()
+        };
+        let rankings = tests.par_iter().map(T::borrow).enumerate().map(|(query, test)| {
+            let wanted = test.hard.chunks(GATHERED).flat_map(|hard| wanted(query, hard));
+            Ranking::new(test, wanted.collect())
+        });
+        let mut all: Vec<_> = rankings.collect();
+        for block in blocks {
+            let scores = rows::reuse(exact, program.roots.len() * block.len());
+            let entities = &entities[block.start * step..block.end * step];
+            model.scores(roots, entities, scores);
+            show(&mut all, program, scores, block, |_, ranking, entity, score| {
+                if ranking.competes(entity) {
+                    ranking.count(score);
+                }
+            });
+        }
+        all.iter().map(Ranking::ranks).collect()
+    }
+
+    fn with_bytes<T: Borrow<Test> + Sync>(
+        &mut self,
+        [offset, slope]: [f32; 2],
+        program: &Program,
+        roots: &[F],
+        tests: &[T],
+    ) -> Vec<Ranks> {
+        let blocks = self.blocks();
+        let Scan { model, weights, entities, rounding, sets, rough, .. } = self;
+        let width = model.width();
+        sets.fill(roots, width);
+        let exact = |query: usize, entity: u32| {
+            let row = weights.entity(entity);
+            let score = |root: usize| model.score(&roots[root * width..][..width], row);
+            let scores = program.roots_of(query).map(score);
+            scores.reduce(|a, b| if b > a || b.is_nan() { b } else { a }).unwrap_or_else(F::nan)
+        };
+        let rankings = tests.par_iter().map(T::borrow).enumerate().map(|(query, test)| {
+            let wanted: Vec<F> = test.hard.iter().map(|entity| exact(query, *entity)).collect();
             let rounded = |root: usize| sets.rounding(root, &roots[root * width..][..width]);
-            let most = *rounding + here.clone().map(rounded).fold(0.0, f64::max);
+            let most = *rounding + program.roots_of(query).map(rounded).fold(0.0, f64::max);
             // Sums of many numbers are rounded, too.
             let margin = slope.abs() * most as f32 + 1e-3;
             let mut near = Near::new(offset, slope * width as f32, margin);
-            for &entity in wanted(query) {
-                near.mark(exact(entity as usize).unwrap_or_else(F::nan).wide() as f32);
-            }
-            for (entity, (score, rough)) in scores.iter_mut().zip(&*best).enumerate() {
-                if near.has(*rough) {
-                    *score = exact(entity).unwrap_or_else(F::nan);
-                }
-            }
-            // Last, so that they are exact even where a score is no number.
-            for &entity in wanted(query) {
-                scores[entity as usize] = exact(entity as usize).unwrap_or_else(F::nan);
-            }
-            taken[0] = take(query, &scores);
+            wanted.iter().for_each(|score| near.mark(score.wide() as f32));
+            (Ranking::new(test, wanted), near)
         });
-        taken
+        let mut all: Vec<_> = rankings.collect();
+        for block in blocks {
+            let rough = rows::reuse(rough, program.roots.len() * block.len());
+            entities.distances_of(block.clone(), sets, rough, [offset, slope]);
+            show(&mut all, program, rough, block, |query, (ranking, near), entity, rough: f32| {
+                if ranking.competes(entity) {
+                    let is_near = near.has(rough);
+                    let score = || F::of(f64::from(rough));
+                    ranking.count(if is_near { exact(query, entity) } else { score() });
+                }
+            });
+        }
+        all.iter().map(|(ranking, _)| ranking.ranks()).collect()
     }
+}
+
+/// Shows the entities of a block, with the best score that any root gives each, to what belongs to each query.
+fn show<S: Real, T: Send>(
+    all: &mut [T],
+    program: &Program,
+    scores: &[S],
+    block: Range<usize>,
+    see: impl Fn(usize, &mut T, u32, S) + Sync,
+) {
+    let count = block.len();
+    rows::each(all, 1, |query, of_query| {
+        let here = program.roots_of(query);
+        let best = best_scores(&scores[here.start * count..here.end * count], count);
+        for (entity, score) in block.clone().zip(&*best) {
+            see(query, &mut of_query[0], entity as u32, *score);
+        }
+    });
 }
 
 /// Which scores are within a margin of a marked one: a table of bins, so that some a little further away
@@ -126,10 +183,14 @@ struct Near {
 impl Near {
     /// Bins to a margin.
     const BINS: f32 = 4.0;
+    /// The most margins that there are: scores have no more digits than to tell these apart, and every
+    /// query has bins of its own.
+    const MARGINS: f32 = 16384.0;
 
     /// For scores between `offset` and `offset + range`, which may be negative.
     fn new(offset: f32, range: f32, margin: f32) -> Near {
         let least = offset.min(offset + range);
+        let margin = margin.max(range.abs() / Near::MARGINS);
         let bins = vec![false; (Near::BINS * range.abs() / margin) as usize + 2];
         Near { least, margin, bins }
     }
@@ -154,7 +215,7 @@ mod tests {
     use skolem_kg::query::{names::Numbers, text::parse};
     use skolem_kg::rng::Rng;
 
-    use super::super::rank;
+    use super::super::rank::tests::{rank, test};
     use super::*;
     use crate::model::Logic;
     use crate::pass::Pass;
@@ -162,8 +223,11 @@ mod tests {
 
     #[test]
     fn ranks_are_those_of_exact_scores() {
-        let (entities, relations) = (300, 4);
-        for (bounds, spread) in [(false, 1.0), (true, 1.0), (false, 0.02)] {
+        let relations = 4;
+        // Several blocks, the last of them small.
+        for (entities, bounds, spread) in
+            [(300, false, 1.0), (2 * BLOCK + 7, true, 1.0), (300, false, 0.02)]
+        {
             // With little spread all scores are near each other.
             let model = Logic { dim: 10, hidden: 12, bounds, spread, ..Logic::default() };
             let weights: Weights<f32> = model.weights(entities, relations, &mut Rng::new(5));
@@ -173,32 +237,24 @@ mod tests {
             let program = Program::compile(&queries, Union::Disjuncts).unwrap();
             let mut pass = Pass::default();
             pass.forward(&model, &weights, &program);
-            let hard: Vec<u32> = (0..300).step_by(13).collect();
+            let hard: Vec<u32> = (0..entities as u32).step_by(13).collect();
+            let tests = [test(&[3], &hard), test(&[], &[299]), test(&[0, 1], &hard[..2])];
             let mut scan = Scan::new(&model, &weights);
-            let found = scan.each(
-                &program,
-                &pass.roots,
-                |_| &hard[..],
-                |query, scores| {
-                    let width = 2 * model.dim;
-                    let exact: Vec<f32> = (0..entities as u32)
-                        .map(|entity| {
-                            let roots = program.roots_of(query).map(|root| {
-                                let set = &pass.roots[root * width..][..width];
-                                Model::<f32>::score(&model, set, weights.entity(entity))
-                            });
-                            roots.fold(f32::NEG_INFINITY, f32::max)
-                        })
-                        .collect();
-                    for &entity in &hard {
-                        assert_eq!(scores[entity as usize], exact[entity as usize]);
-                    }
-                    Some([rank(scores, &[3], &hard), rank(&exact, &[3], &hard)])
-                },
-            );
-            for both in found {
-                let [found, exact] = both.unwrap();
-                assert_eq!(found, exact);
+            let bytes = scan.rank(&program, &pass.roots, &tests);
+            let numbers = scan.with_numbers(&program, &pass.roots, &tests);
+            let most = program.roots.len() * BLOCK;
+            assert!(scan.rough.capacity() <= most && scan.exact.capacity() <= most, "all at once");
+            for (query, test) in tests.iter().enumerate() {
+                let width = 2 * model.dim;
+                let scores = (0..entities as u32).map(|entity| {
+                    let roots = program.roots_of(query).map(|root| {
+                        let set = &pass.roots[root * width..][..width];
+                        Model::<f32>::score(&model, set, weights.entity(entity))
+                    });
+                    roots.fold(f32::NEG_INFINITY, f32::max)
+                });
+                let exact = rank(&scores.collect::<Vec<_>>(), test);
+                assert_eq!([bytes[query], numbers[query]], [exact; 2], "{query}");
             }
         }
     }

@@ -61,6 +61,10 @@ impl Settings for Beta {
         2 * self.dim
     }
 
+    fn measures(&self) -> &'static [&'static str] {
+        &["entropy"]
+    }
+
     fn relation_width(&self) -> usize {
         self.dim
     }
@@ -257,6 +261,10 @@ impl<F: Real> Model<F> for Beta {
         beta::add_features_backward(&mut gradient, &apart, &own);
         positive::backward(&mut gradient, &own);
         map::add(dentity, &gradient);
+    }
+
+    fn uncertainty(&self, _: &str, set: &[F]) -> Vec<F> {
+        self.entropies(set)
     }
 
     fn scores(&self, sets: &[F], entities: &[F], out: &mut [F]) {

@@ -262,6 +262,10 @@ impl Settings for Logic {
         (self.first == First::Graph).then_some(self.spread)
     }
 
+    fn measures(&self) -> &'static [&'static str] {
+        if self.bounds { &["entropy", "interval"] } else { &[] }
+    }
+
     fn satisfiability(&self, score: f32) -> Option<f32> {
         // The score is scale · (γ − D).
         Some(1.0 - (self.gamma as f32 - score / self.scale as f32))
@@ -535,6 +539,13 @@ impl<F: Real> Model<F> for Logic {
     fn coarse(&self) -> Option<[f32; 2]> {
         let width = 2.0 * self.dim as f64;
         Some([self.scale * self.gamma, -self.scale / width].map(|number| number as f32))
+    }
+
+    fn uncertainty(&self, measure: &str, set: &[F]) -> Vec<F> {
+        match measure {
+            "entropy" => self.entropies(set),
+            _ => self.intervals(set),
+        }
     }
 
     fn scores(&self, sets: &[F], entities: &[F], out: &mut [F]) {

@@ -62,6 +62,10 @@ pub trait Settings: Debug + Send + Sync {
     fn spread_from_graph(&self) -> Option<f64> {
         None
     }
+    /// The measures of how unsure the model is of a set, by name; none where it cannot tell.
+    fn measures(&self) -> &'static [&'static str] {
+        &[]
+    }
     /// How true a score says it is that an entity belongs to a set, if the model has truth values.
     fn satisfiability(&self, _score: f32) -> Option<f32> {
         None
@@ -155,7 +159,13 @@ pub trait Model<F: Real>: Settings + Clone {
     fn coarse(&self) -> Option<[f32; 2]> {
         None
     }
-    /// The scores of every set against every entity, all ready: `out` is [sets, entities].
+    /// A measure of how unsure the model is of a set ([`Settings::measures`]): its parts, one a dimension,
+    /// whose sum it is.
+    fn uncertainty(&self, _measure: &str, _set: &[F]) -> Vec<F> {
+        Vec::new()
+    }
+    /// The scores of every set against every entity, all ready: `out` is [sets, entities]. A score does not
+    /// depend on what else is scored.
     fn scores(&self, sets: &[F], entities: &[F], out: &mut [F]);
 }
 

@@ -62,6 +62,10 @@ impl Settings for Query2Box {
         self.dim
     }
 
+    fn measures(&self) -> &'static [&'static str] {
+        &["size"]
+    }
+
     fn relation_width(&self) -> usize {
         2 * self.dim
     }
@@ -235,6 +239,10 @@ impl<F: Real> Model<F> for Query2Box {
 
     fn score_backward_entity(&self, entity: &[F], sets: Weighted<'_, F>, dentity: &mut [F]) {
         boxes::add_to_point(dentity, entity, sets, F::of(self.inside), -F::one());
+    }
+
+    fn uncertainty(&self, _: &str, set: &[F]) -> Vec<F> {
+        self.sizes(set)
     }
 
     fn scores(&self, sets: &[F], entities: &[F], out: &mut [F]) {

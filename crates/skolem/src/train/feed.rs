@@ -11,7 +11,7 @@ use std::thread::Scope;
 use skolem_kg::exact::Answering;
 use skolem_kg::rng::Rng;
 use skolem_kg::sample::Stream;
-use skolem_kg::{Graph, Query, Shape, Split};
+use skolem_kg::{Entity, Graph, Query, Shape, dataset};
 
 use super::batch::{Batch, Item, Shared};
 use crate::config::{Config, TrainConfig};
@@ -30,7 +30,7 @@ const ORDER: u64 = 0x6f72_6465_7200;
 pub struct Example {
     /// What is asked.
     pub query: Query,
-    /// Its answers, sorted; found on the train graph where a file does not list them.
+    /// Its answers, sorted; found on the edges that are learnt from where a file does not list them.
     pub answers: Option<Box<[u32]>>,
 }
 
@@ -72,7 +72,8 @@ impl<'a> Source<'a> {
                     found
                 }
                 None => {
-                    let mut stream = Stream::new(graph, shape.clone(), config.train.seed)?;
+                    let (split, seed) = (config.train.split()?, config.train.seed);
+                    let mut stream = Stream::new(graph, split, shape.clone(), seed)?;
                     let mut tries = 0..TRIES * 16;
                     tries
                         .try_fold(false, |found, number| match found {
@@ -121,14 +122,8 @@ impl<'a> Source<'a> {
 
 /// Refuses an example of another graph.
 fn check(graph: &Graph, example: &Example) -> Result<()> {
-    let is_entity = |entity: &u32| (*entity as usize) < graph.entity_count();
-    let fits = |term: &Query| match term {
-        Query::Anchor(entity) => is_entity(&entity.0),
-        Query::Follow(relation, _) => relation.index() < graph.relation_count(),
-        _ => true,
-    };
-    let mut answers = example.answers.iter().flatten();
-    match example.query.terms().into_iter().all(fits) && answers.all(is_entity) {
+    let answers = example.answers.iter().flatten().map(|entity| Entity(*entity));
+    match dataset::fits(graph, &example.query, answers) {
         true => Ok(()),
         false => Err(Error::Setting(
             "a query to learn from names an entity or a relation that the graph does not have: the \
@@ -169,13 +164,15 @@ struct Maker<'a> {
 
 impl<'a> Maker<'a> {
     fn new(source: &'a Source<'a>) -> Result<Maker<'a>> {
-        let streams = source.shapes.iter().map(|(_, shape, _)| {
-            Stream::new(source.graph, shape.clone(), source.config.train.seed)
-        });
+        let (split, seed) = (source.config.train.split()?, source.config.train.seed);
+        let streams = source
+            .shapes
+            .iter()
+            .map(|(_, shape, _)| Stream::new(source.graph, split, shape.clone(), seed));
         Ok(Maker {
             source,
             streams: streams.collect::<skolem_kg::Result<_>>()?,
-            answering: Answering::new(source.graph.edges(Split::Train)?),
+            answering: Answering::new(source.graph.edges(split)?),
             place: vec![0; source.graph.entity_count()],
             order: [const { (u64::MAX, Vec::new()) }; 2],
         })
@@ -408,7 +405,7 @@ impl Turn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use skolem_kg::GraphBuilder;
+    use skolem_kg::{GraphBuilder, Split};
 
     fn graph() -> Graph {
         let mut builder = GraphBuilder::default();

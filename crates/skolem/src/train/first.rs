@@ -7,17 +7,14 @@
 //! about, that films are near films, is there from the start.
 
 use skolem_kg::rng::Rng;
-use skolem_kg::{Entity, Graph, Relation, Split};
+use skolem_kg::{Edges, Entity, Relation};
 use skolem_nn::{Real, rows};
-
-use crate::error::Result;
 
 /// Part of the random numbers.
 const SIGNS: u64 = 0x7369_676e_7300;
 
-/// A row of numbers in [0, 1] for each entity, made from train edges; `spread` says how far around ½.
-pub fn from_graph<F: Real>(graph: &Graph, width: usize, spread: f64, seed: u64) -> Result<Vec<F>> {
-    let edges = graph.edges(Split::Train)?;
+/// A row of numbers in [0, 1] for each entity, made from its edges; `spread` says how far around ½.
+pub fn from_graph<F: Real>(edges: Edges<'_>, width: usize, spread: f64, seed: u64) -> Vec<F> {
     let all = edges.entity_count().max(2) as f64;
     let rarity = |count: usize| (all / count.max(1) as f64).ln().max(0.1) as f32;
     let mut table = vec![F::zero(); edges.entity_count() * width];
@@ -39,7 +36,7 @@ pub fn from_graph<F: Real>(graph: &Graph, width: usize, spread: f64, seed: u64) 
             *x = F::of(0.5 + 0.5 * (scale * f64::from(sum)).tanh());
         }
     });
-    Ok(table)
+    table
 }
 
 /// Adds the signs of a relation, or of a relation with a neighbour, times a weight.
@@ -63,7 +60,7 @@ fn add_signs(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use skolem_kg::GraphBuilder;
+    use skolem_kg::{GraphBuilder, Split};
 
     #[test]
     fn entities_with_the_same_edges_start_close() {
@@ -77,7 +74,7 @@ mod tests {
             builder.edge_named(Split::Train, &format!("city{city}"), "in", &land).unwrap();
         }
         let graph = builder.finish().unwrap().0;
-        let table: Vec<f64> = from_graph(&graph, 64, 0.5, 1).unwrap();
+        let table: Vec<f64> = from_graph(graph.edges(Split::Train).unwrap(), 64, 0.5, 1);
         assert!(table.iter().all(|x| (0.0..=1.0).contains(x)));
         let row = |name: &str| {
             let entity = graph.entity(name).unwrap().index();

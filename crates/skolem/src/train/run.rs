@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use skolem_kg::Graph;
 use skolem_kg::rng::Rng;
 use skolem_kg::store::{remove_partial, write_atomically};
-use skolem_kg::{Graph, Split};
 
 use super::feed::{AHEAD, Example, Source};
 use super::first::from_graph;
@@ -207,7 +207,8 @@ impl<M: Model<f32>> Run<M> {
         if let Some(spread) = model.spread_from_graph() {
             let width = model.entity_width();
             let entities = &mut weights.entities.data;
-            *entities = from_graph(graph, width, spread, config.train.seed)?;
+            let edges = graph.edges(config.train.split()?)?;
+            *entities = from_graph(edges, width, spread, config.train.seed);
             entities.chunks_mut(width).for_each(|entity| model.repair(entity));
         }
         let moments = Moments::new(&weights);
@@ -415,7 +416,7 @@ impl<M: Model<f32>> Run<M> {
     fn evaluate(&mut self, tests: &[Test], cancelled: &AtomicBool) -> Result<Report> {
         self.learner.settle(self.at.rate);
         let Learner { model, weights, .. } = &self.learner;
-        evaluate(model, weights, tests, Union::Disjuncts, |_| {
+        evaluate(model, weights, tests.iter().map(Ok), Union::Disjuncts, |_| {
             match cancelled.load(Ordering::Relaxed) {
                 true => Err(Error::Stopped),
                 false => Ok(()),
@@ -434,8 +435,8 @@ fn row(at: &Moment, report: Option<&Report>) -> Row {
         loss: Some(at.loss),
         rate: at.rate,
         mrr: report.and_then(Report::mrr),
-        epfo: report.and_then(Report::epfo),
-        negation: report.and_then(Report::negation),
+        epfo: report.and_then(Report::epfo).map(|of| of.mrr),
+        negation: report.and_then(Report::negation).map(|of| of.mrr),
         shapes: shapes.unwrap_or_default(),
     }
 }
@@ -449,8 +450,9 @@ fn due(progress: f64, evaluations: u64) -> u64 {
 /// Refuses a run that cannot be, before any work is done for it.
 pub fn check(graph: &Graph, config: &Config) -> Result<()> {
     config.check()?;
-    if graph.entity_count() == 0 || graph.edges_added_by(Split::Train) == 0 {
-        return Err(Error::Setting("the graph has no train edges to learn from".into()));
+    let split = config.train.split()?;
+    if graph.entity_count() == 0 || graph.edges(split)?.edge_count() == 0 {
+        return Err(Error::Setting(format!("the graph has no {split} edges to learn from")));
     }
     check_memory(config, graph)
 }

@@ -7,9 +7,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use skolem::config::Config;
-use skolem::evaluate::{Test, evaluate, read_tests};
-use skolem::model::{Logic, Model, Weights};
+use skolem::evaluate::{Queries, Test, Wanted, evaluate};
+use skolem::model::{Logic, Model, Settings, Weights};
 use skolem::program::Union;
 use skolem::store::Folder;
 use skolem_kg::dataset::{self, Answers, Example, Origin};
@@ -76,11 +75,12 @@ struct Row {
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let graph = open_graph(&args.graph)?;
-    let tests = read_tests(&graph, &args.queries, args.split, args.most.unwrap_or(usize::MAX))?;
-    let mut config = Config::recipe("paper")?;
-    (config.model.dim, config.model.hidden) = (args.dim, args.hidden);
-    config.check()?;
-    let model = config.logic()?;
+    let most = args.most.unwrap_or(usize::MAX);
+    let wanted = Wanted { split: args.split, most, entailment: false };
+    let queries = Queries::read(&graph, vec![args.queries.clone()], wanted, || Ok(()))?;
+    let tests = queries.tests(|_| true)?.collect::<skolem::Result<Vec<Test>>>()?;
+    let model = Logic { dim: args.dim, hidden: args.hidden, ..Logic::default() };
+    model.check()?;
     let weights: Weights<f32> =
         model.weights(graph.entity_count(), graph.relation_count(), &mut Rng::new(1));
     let waiting = progress::waiting("ranking");
@@ -138,7 +138,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
 /// Seconds to rank them, and their mean reciprocal rank, each query counting the same.
 fn ours(model: &Logic, weights: &Weights<f32>, tests: &[Test]) -> Result<(f64, f64)> {
     let start = Instant::now();
-    let report = evaluate(model, weights, tests, Union::Disjuncts, |_| Ok(()))?;
+    let report = evaluate(model, weights, tests.iter().map(Ok), Union::Disjuncts, |_| Ok(()))?;
     let seconds = start.elapsed().as_secs_f64();
     let sum: f64 = report.shapes.values().map(|of| of.mrr * of.queries as f64).sum();
     Ok((seconds, sum / tests.len().max(1) as f64))

@@ -148,6 +148,40 @@ fn same_seed_same_model_whatever_the_threads() {
     assert!(tensors(&folder, &a)["entities"] != tensors(&folder, &b)["entities"]);
 }
 
+/// What a kind has no complement for is said, and refused where somebody asks for it.
+#[test]
+fn every_kind_learns_and_says_what_it_cannot() {
+    let folder = Folder::with_world();
+    folder.run(&["sample", "world.kg", "--count", "3", "--out", "sets"]).done();
+    let left_out = "shapes 2in, 3in, inp, pin, pni are left out";
+    for (kind, complements) in [("gqe", false), ("query2box", false), ("beta", true)] {
+        let model = format!("model.kind={kind}");
+        let set = ["train.batch=16", "model.dim=8", "evaluate.queries=2", "evaluate.times=2"];
+        let mut args = vec!["train", "world.kg", "--out", kind, "--updates", "6"];
+        args.extend(set.iter().chain([&&model[..]]).flat_map(|pair| ["--set", pair]));
+        let learnt = folder.run(&args);
+        assert_eq!(learnt.code, 0, "{}", learnt.err);
+        assert_eq!(learnt.err.contains(left_out), !complements, "{}", learnt.err);
+        let longer = ["train", "--out", kind, "--resume", "--updates", "8", "--json"];
+        assert_eq!(folder.run(&longer).json()["updates"], 8);
+        let eval = ["eval", kind, "--queries", "sets/valid.skq", "--split", "valid", "--json"];
+        let measured = folder.run(&eval);
+        let said = format!("{kind} has no complement: {left_out}");
+        assert_eq!(measured.err.contains(&said), !complements, "{}", measured.err);
+        let shapes = measured.json()["shapes"].as_object().unwrap().len();
+        assert_eq!(shapes, if complements { 14 } else { 9 });
+        args[3] = "refused";
+        args.extend(["--set", "mix.2in=1"]);
+        if !complements {
+            folder.run(&args).fails(2, "so it cannot learn shapes with a negation: leave 2in out");
+        }
+    }
+    let other = training("refused", "4", &["model.kind=gqe"]);
+    folder.run(&other).fails(2, "unknown knob 'model.hidden'");
+    let other = training("refused", "4", &["model.kind=transe"]);
+    folder.run(&other).fails(2, "unknown model.kind 'transe' (one of logic, gqe, query2box, beta)");
+}
+
 /// Numbers that differ from run to run, so that kills do.
 fn random(end: u64) -> u64 {
     use std::hash::{BuildHasher, Hasher};

@@ -171,6 +171,8 @@ fn entailment_ranks_all_answers_of_a_model_that_was_shown_all_edges() {
         let run = folder.run(&[&args[..], &["--entailment"]].concat());
         assert_eq!((run.code, &run.err[..]), (0, ""));
     }
+    let card = String::from_utf8(folder.read("read/README.md")).unwrap();
+    assert!(card.contains("It was shown the test edges, too"), "{card}");
     let description = String::from_utf8(folder.read("read/model.toml")).unwrap();
     // 10 shapes to train with, and 14 to measure with twice.
     assert!(description.contains(&format!("examples = {}", 12 * (10 + 2 * 14))), "{description}");

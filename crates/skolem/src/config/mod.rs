@@ -285,9 +285,10 @@ impl Config {
         Ok(config)
     }
 
-    /// Reads settings that were written whole.
+    /// Reads settings that were written whole, maybe before there were knobs that are newer.
     pub fn from_toml(text: &str) -> Result<Config, String> {
-        toml::from_str(text).map_err(|error| error.to_string())
+        let table = text.parse::<Table>().map_err(|error| error.to_string())?;
+        Config::stored(table).map_err(|error| error.to_string())
     }
 
     /// The model's settings.

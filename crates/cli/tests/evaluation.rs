@@ -209,6 +209,11 @@ fn what_cannot_be_measured_is_said() {
     folder.run(&args).done();
     folder.run(&["sample", "new.kg", "--count", "3", "--out", "new"]).done();
     with("new", &[]).fails(4, "new/test.skq: this query set was made from another graph");
+    // Which sets of a folder are taken is said where there are several.
+    std::fs::copy(folder.path("sets/test.skq"), folder.path("sets/my-test.skq")).unwrap();
+    let run = with("sets", &["--json"]);
+    assert_eq!(run.err, "note: ranking the queries of sets/my-test.skq, sets/test.skq\n");
+    assert_eq!(run.json()["shapes"]["2i"]["queries"], 24);
     // Queries without hard answers are left out, and named.
     folder.write("some.jsonl", "{\"q\":[0,[0]],\"easy\":[1],\"hard\":[]}\n{\"q\":[[0,[0]],[0,[1]]],\"easy\":[],\"hard\":[1]}");
     let run = with("some.jsonl", &["--json"]);

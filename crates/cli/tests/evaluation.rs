@@ -171,6 +171,8 @@ fn entailment_ranks_all_answers_of_a_model_that_was_shown_all_edges() {
         let run = folder.run(&[&args[..], &["--entailment"]].concat());
         assert_eq!((run.code, &run.err[..]), (0, ""));
     }
+    let card = String::from_utf8(folder.read("read/README.md")).unwrap();
+    assert!(card.contains("It was shown the test edges, too"), "{card}");
     let description = String::from_utf8(folder.read("read/model.toml")).unwrap();
     // 10 shapes to train with, and 14 to measure with twice.
     assert!(description.contains(&format!("examples = {}", 12 * (10 + 2 * 14))), "{description}");
@@ -207,6 +209,11 @@ fn what_cannot_be_measured_is_said() {
     folder.run(&args).done();
     folder.run(&["sample", "new.kg", "--count", "3", "--out", "new"]).done();
     with("new", &[]).fails(4, "new/test.skq: this query set was made from another graph");
+    // Which sets of a folder are taken is said where there are several.
+    std::fs::copy(folder.path("sets/test.skq"), folder.path("sets/my-test.skq")).unwrap();
+    let run = with("sets", &["--json"]);
+    assert_eq!(run.err, "note: ranking the queries of sets/my-test.skq, sets/test.skq\n");
+    assert_eq!(run.json()["shapes"]["2i"]["queries"], 24);
     // Queries without hard answers are left out, and named.
     folder.write("some.jsonl", "{\"q\":[0,[0]],\"easy\":[1],\"hard\":[]}\n{\"q\":[[0,[0]],[0,[1]]],\"easy\":[],\"hard\":[1]}");
     let run = with("some.jsonl", &["--json"]);

@@ -103,6 +103,10 @@ fn measure(args: &Args) -> Result<Measured> {
         true => dataset::files(&args.queries, args.split)?,
         false => vec![args.queries.clone()],
     };
+    if files.len() > 1 {
+        let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+        eprintln!("note: ranking the queries of {}", names.join(", "));
+    }
     let counter = progress::counter("queries");
     let most = args.most.unwrap_or(usize::MAX);
     let wanted = Wanted { split: args.split, most, entailment: args.entailment };

@@ -251,9 +251,10 @@ impl Config {
         Ok(config)
     }
 
-    /// Reads settings that were written whole.
+    /// Reads settings that were written whole, maybe before there were knobs that are newer.
     pub fn from_toml(text: &str) -> Result<Config, String> {
-        toml::from_str(text).map_err(|error| error.to_string())
+        let table = text.parse::<Table>().map_err(|error| error.to_string())?;
+        Config::stored(table).map_err(|error| error.to_string())
     }
 
     /// Shapes of the recipe that this kind of model cannot learn, if the mix is the recipe's but for these.

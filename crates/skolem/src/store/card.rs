@@ -30,6 +30,13 @@ pub fn card(
          (fingerprint {}), and learnt for {update} updates in {seconds:.0} s, seed {}.\n",
         about.entities, about.relations, about.graph, config.train.seed
     );
+    if config.train.split != "train" {
+        let _ = writeln!(
+            text,
+            "It was shown the {} edges, too: how it ranks them is entailment, not prediction.\n",
+            config.train.split
+        );
+    }
     let Some(report) = report.filter(|report| !report.shapes.is_empty()) else { return text };
     let _ = writeln!(text, "On a sample of valid queries (filtered, all entities ranked):\n");
     let _ = writeln!(

@@ -111,19 +111,29 @@ pub fn learn(plan: Plan<'_>) -> skolem::Result<Outcome> {
     outcome
 }
 
-/// Files of a folder whose names have a word in them: `train.skq`, `betae.valid.jsonl.gz`.
-fn files_with(folder: &Path, word: &str) -> Result<Vec<PathBuf>> {
+/// Query sets of a folder whose names have a word in them: `train.skq`, `betae.valid.jsonl.gz`.
+pub fn files_with(folder: &Path, word: &str) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let entries = std::fs::read_dir(folder).map_err(skolem::Error::io(folder))?;
     for entry in entries {
         let path = entry.map_err(skolem::Error::io(folder))?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-        let has_word = name.split(['.', '-', '_']).any(|part| part == word);
-        if has_word && dataset::Format::of(&path).is_ok() {
+        if has_word(&path, word) && dataset::Format::of(&path).is_ok() {
             found.push(path);
         }
     }
     found.sort();
+    Ok(found)
+}
+
+/// Whether the name of a file has a word in it.
+pub fn has_word(file: &Path, word: &str) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    name.split(['.', '-', '_']).any(|part| part == word)
+}
+
+/// The same, of which there must be some.
+fn some_with(folder: &Path, word: &str) -> Result<Vec<PathBuf>> {
+    let found = files_with(folder, word)?;
     if found.is_empty() {
         bail!("{}: there is no query set with '{word}' in its name", folder.display());
     }
@@ -133,7 +143,7 @@ fn files_with(folder: &Path, word: &str) -> Result<Vec<PathBuf>> {
 fn examples(folder: &Path, cancelled: &AtomicBool) -> Result<Vec<Example>> {
     let mut examples = Vec::new();
     let counter = progress::counter("training queries");
-    for file in files_with(folder, "train")? {
+    for file in some_with(folder, "train")? {
         for example in dataset::read(&file)? {
             let example = example?;
             super::check(cancelled)?;
@@ -160,7 +170,7 @@ fn tests(graph: &Graph, config: &Config, queries: Option<&Path>) -> Result<Vec<T
         return Ok(sample_tests(graph, Split::Valid, most, config.train.seed)?);
     };
     let mut tests = Vec::new();
-    for file in files_with(folder, "valid")? {
+    for file in some_with(folder, "valid")? {
         tests.extend(read_tests(graph, &file, Split::Valid, most)?);
     }
     Ok(tests)

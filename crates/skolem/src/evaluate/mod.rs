@@ -37,7 +37,7 @@ pub struct Test {
 }
 
 /// The figures of some queries.
-#[derive(Clone, Copy, PartialEq, Debug, Default, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Figures {
     /// Number of queries.
     pub queries: usize,

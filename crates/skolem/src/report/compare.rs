@@ -47,16 +47,16 @@ impl Row {
 /// How models compare with each other.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Order {
+    /// How many models.
+    pub models: usize,
     /// By our averages, the best first, as in "A > B = C".
     pub ours: String,
     /// By the paper's.
     pub paper: String,
-    /// Whether both are the same.
-    pub agrees: bool,
-    /// Of how many pairs of models in how many single columns the same one is ahead.
-    pub same: usize,
-    /// The number of these pairs.
-    pub pairs: usize,
+    /// Of how many pairs of models the averages have the same one ahead, and the number of these pairs.
+    pub by_average: (usize, usize),
+    /// The same in all single columns.
+    pub by_column: (usize, usize),
 }
 
 type Values = BTreeMap<String, f64>;
@@ -263,24 +263,21 @@ impl Table {
         if of.len() < 2 {
             return None;
         }
-        let (mut same, mut pairs, mut agrees) = (0, 0, true);
+        let (mut by_average, mut by_column) = ((0, 0), (0, 0));
         for column in 0..self.columns.len() {
             let of = both(column);
             for (at, a) in of.iter().enumerate() {
                 for b in &of[at + 1..] {
                     let is_same = sign(a.1 - b.1) == sign(a.2 - b.2);
-                    if column == last {
-                        agrees &= is_same;
-                    } else {
-                        pairs += 1;
-                        same += usize::from(is_same);
-                    }
+                    let pairs = if column == last { &mut by_average } else { &mut by_column };
+                    pairs.0 += usize::from(is_same);
+                    pairs.1 += 1;
                 }
             }
         }
         let ours = self.chain(of.iter().map(|(name, ours, _)| (*name, *ours)).collect());
         let paper = self.chain(of.iter().map(|(name, _, paper)| (*name, *paper)).collect());
-        Some(Order { ours, paper, agrees, same, pairs })
+        Some(Order { models: of.len(), ours, paper, by_average, by_column })
     }
 
     /// Names from the best to the worst.
@@ -302,14 +299,20 @@ impl Table {
 impl Order {
     /// What there is to say of it.
     pub fn sentence(&self) -> String {
-        let Order { ours, paper, agrees, same, pairs } = self;
-        let pairs = format!(
-            "In the single columns {same} of {pairs} pairs of models are in the paper’s order"
-        );
-        match agrees {
-            true => format!("Order by the average, as in the paper: {ours}. {pairs}."),
-            false => format!("Order by the average: {ours}; in the paper: {paper}. {pairs}."),
-        }
+        // More names in a row than these say nothing to anybody.
+        const MOST: usize = 6;
+        let Order { models, ours, paper, by_average, by_column } = self;
+        let order = match by_average {
+            (same, all) if *models > MOST => {
+                format!("By the average {same} of {all} pairs of models are in the paper’s order")
+            }
+            (same, all) if same == all => format!("Order by the average, as in the paper: {ours}"),
+            _ => format!("Order by the average: {ours}; in the paper: {paper}"),
+        };
+        let (same, all) = by_column;
+        format!(
+            "{order}. In the single columns, {same} of {all} pairs of models are in the paper’s order."
+        )
     }
 }
 

@@ -5,10 +5,16 @@ use super::models;
 use super::svg::{Axis, Frame, apart, sign, text};
 use super::text::escape;
 
+/// What is measured at a moment.
+type Value = fn(&Progress) -> Option<f64>;
+
+/// Longer names than this are in a list below the figures instead of beside the curves.
+const LETTERS: usize = 22;
+
 /// The models' MRR over the seconds that they learnt, without negation and with: as many figures as have
 /// anything in them.
 pub fn curves(all: &[Findings]) -> Vec<String> {
-    let panels: [(&str, fn(&Progress) -> Option<f64>); 2] = [
+    let panels: [(&str, Value); 2] = [
         ("valid MRR without negation (%)", |at| at.epfo),
         ("valid MRR with negation (%)", |at| at.negation),
     ];
@@ -22,7 +28,7 @@ struct Series {
     points: Vec<(f64, f64)>,
 }
 
-fn panel(all: &[Findings], name: &str, value: fn(&Progress) -> Option<f64>) -> Option<String> {
+fn panel(all: &[Findings], name: &str, value: Value) -> Option<String> {
     let point = |at: &Progress| Some((at.seconds, 100.0 * value(at)?));
     let series = all.iter().enumerate().map(|(number, found)| Series {
         number,
@@ -30,18 +36,19 @@ fn panel(all: &[Findings], name: &str, value: fn(&Progress) -> Option<f64>) -> O
         points: found.training.curve.iter().filter_map(point).collect(),
     });
     let series: Vec<Series> = series.filter(|series| !series.points.is_empty()).collect();
-    let all = || series.iter().flat_map(|series| &series.points);
-    let longest = all().map(|point| point.0).reduce(f64::max)?;
-    let highest = all().map(|point| point.1).reduce(f64::max)?;
+    let points = || series.iter().flat_map(|series| &series.points);
+    let longest = points().map(|point| point.0).reduce(f64::max)?;
+    let highest = points().map(|point| point.1).reduce(f64::max)?;
     let (unit, per_unit) = match longest {
         ..=180.0 => ("seconds", 1.0),
         ..=10_800.0 => ("minutes", 60.0),
         _ => ("hours", 3600.0),
     };
-    let letters = series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0);
+    let letters = longest_name(all);
+    let is_labelled = letters <= LETTERS;
     let frame = Frame {
-        size: (520.0, 330.0),
-        space: [34.0, 26.0 + 6.6 * letters as f64, 44.0, 40.0],
+        size: (460.0, 310.0),
+        space: [34.0, if is_labelled { 26.0 + 6.6 * letters as f64 } else { 18.0 }, 44.0, 40.0],
         x: Axis::linear(0.0, longest / per_unit, 5),
         y: Axis::linear(0.0, highest.max(1.0), 5),
     };
@@ -55,10 +62,12 @@ fn panel(all: &[Findings], name: &str, value: fn(&Progress) -> Option<f64>) -> O
             number % 6,
             line.join("L")
         );
-        places.iter().for_each(|(x, y)| inside += &sign(*x, *y, *number));
+        places.iter().for_each(|(x, y)| inside += &sign(*x, *y, 3.0, *number));
         inside += "</g>\n";
     }
-    inside += &labels(&frame, &series);
+    if is_labelled {
+        inside += &labels(&frame, &series);
+    }
     let title = format!("{name} over the time of learning");
     Some(frame.figure(&title, &format!("{unit} of learning"), name, &inside))
 }
@@ -86,9 +95,23 @@ fn labels(frame: &Frame, series: &[Series]) -> String {
     out
 }
 
+fn longest_name(all: &[Findings]) -> usize {
+    all.iter().map(|found| models::name(&found.label).chars().count()).max().unwrap_or(0)
+}
+
+/// The names of the curves in a list, where they are not beside them.
+pub fn keys(all: &[Findings]) -> String {
+    if longest_name(all) <= LETTERS {
+        return String::new();
+    }
+    let key = |(number, found): (usize, &Findings)| key(number, &models::name(&found.label));
+    let keys: Vec<String> = all.iter().enumerate().map(key).collect();
+    format!("<p class=\"keys\">{}</p>\n", keys.join(" "))
+}
+
 /// A name with its sign and colour, as in the figures.
 pub fn key(number: usize, name: &str) -> String {
-    let sign = sign(6.0, 6.0, number);
+    let sign = sign(6.0, 6.0, 4.5, number);
     format!(
         "<span class=\"key s{}\"><svg viewBox=\"0 0 12 12\" aria-hidden=\"true\">{sign}</svg>{}</span>",
         number % 6,

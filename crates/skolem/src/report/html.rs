@@ -1,7 +1,8 @@
 //! The report as one HTML file that fetches nothing.
 
 use super::compare::{self, Row, Table};
-use super::curves::{curves, key};
+use super::curves::{curves, key, keys};
+use super::dots::dots;
 use super::findings::{Findings, Measured};
 use super::scatter::scatter;
 use super::settings::Settings;
@@ -29,7 +30,14 @@ pub fn html(all: &[Findings]) -> String {
     let curves = curves(all);
     if !curves.is_empty() {
         let figure = figure(&curves, notes::CURVES, "wide", &mut numbers);
-        out += &section("learning", "Accuracy over time", &figure);
+        out += &section("learning", "Accuracy over time", &(keys(all) + &figure));
+    }
+    let of_shapes: Vec<&Table> =
+        tables.iter().filter(|table| ["epfo", "negation"].contains(&table.key)).collect();
+    let dots = dots(&of_shapes);
+    if !dots.is_empty() {
+        let figure = figure(&dots, notes::DOTS, "small", &mut numbers);
+        out += &section("shapes", "Ours and the paper’s", &figure);
     }
     for table in &tables {
         out += &section(table.key, table.title, &comparison(table, &mut numbers));

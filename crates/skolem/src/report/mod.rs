@@ -7,11 +7,12 @@
 //! | [`paper`] | the figures as printed |
 //! | [`compare`] | tables with ours and the paper's |
 //! | `notes` | what every reader has to know of these tables |
-//! | `svg`, `curves`, `scatter` | figures |
+//! | `svg`, `curves`, `dots`, `scatter` | figures |
 //! | `html`, `markdown` | the pages |
 
 pub mod compare;
 mod curves;
+mod dots;
 pub mod findings;
 mod html;
 mod machine;

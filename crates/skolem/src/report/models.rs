@@ -22,40 +22,40 @@ pub const MODELS: [Entry; 13] = [
     entry("gqe", "GQE", &["model.kind=gqe"]),
     entry(
         "logic-point-min",
-        "LogicE, min",
+        "LogicE (min)",
         &["model.kind=logic", "model.bounds=false", "model.tnorm=min"],
     ),
     entry(
         "logic-point-prod",
-        "LogicE, prod",
+        "LogicE (prod)",
         &["model.kind=logic", "model.bounds=false", "model.tnorm=prod"],
     ),
     entry(
         "logic-bounds-min",
-        "LogicE + bounds, min",
+        "LogicE + bounds (min)",
         &["model.kind=logic", "model.bounds=true", "model.tnorm=min"],
     ),
     entry(
         "logic-bounds-prod",
-        "LogicE + bounds, prod",
+        "LogicE + bounds (prod)",
         &["model.kind=logic", "model.bounds=true", "model.tnorm=prod"],
     ),
     entry(
         "logic-bounds-plain",
-        "LogicE + bounds, no attention",
+        "LogicE + bounds (no attention)",
         &["model.kind=logic", "model.bounds=true", "model.attention=false"],
     ),
     entry(
         "logic-bounds-min-plain",
-        "LogicE + bounds, min, no attention",
+        "LogicE + bounds (min, no attention)",
         &["model.kind=logic", "model.bounds=true", "model.tnorm=min", "model.attention=false"],
     ),
     entry(
         "logic-bounds-prod-plain",
-        "LogicE + bounds, prod, no attention",
+        "LogicE + bounds (prod, no attention)",
         &["model.kind=logic", "model.bounds=true", "model.tnorm=prod", "model.attention=false"],
     ),
-    entry("beta-plain", "BetaE, no attention", &["model.kind=beta", "model.attention=false"]),
+    entry("beta-plain", "BetaE (no attention)", &["model.kind=beta", "model.attention=false"]),
 ];
 
 /// Models of the paper that are not made here.

@@ -23,13 +23,15 @@ pub fn summary(all: &[Findings]) -> String {
     let names: Vec<String> = all.iter().map(|found| models::name(&found.label)).collect();
     let data = &first.data;
     let [train, valid, test] = data.edges.map(|edges| grouped(edges as u64));
-    let how = match first.training.limit {
+    let limit = first.training.limit;
+    let is_same = all.iter().all(|found| found.training.limit == limit);
+    let how = match limit.filter(|_| is_same) {
         Some(Limit::Seconds(seconds)) => format!("for {} each", duration(seconds)),
         Some(Limit::Updates(updates)) => format!("for {} updates each", grouped(updates)),
-        None => "each for a time of its own".into(),
+        None => "for times of their own".into(),
     };
     format!(
-        "{} learnt {how}, on the same machine, from queries sampled on the train edges. The graph has {} entities, \
+        "{} learnt {how}, from queries sampled on the train edges. The graph has {} entities, \
          {} relations and {train} / {valid} / {test} edges for train, valid and test. Figures on test queries are shown \
          beside those of {PAPER}.",
         list(&names),
@@ -62,6 +64,12 @@ pub fn caveats(all: &[Findings]) -> Vec<String> {
          paper’s.",
         list(&seeds)
     ));
+    if all.iter().any(|found| found.test.queries != first.test.queries) {
+        notes.push(
+            "Not all models were tested on the same queries: figures of models are not comparable."
+                .into(),
+        );
+    }
     if all.iter().any(|found| found.machine != first.machine) {
         notes.push("Not all models learnt on the same machine: times are not comparable.".into());
     }
@@ -93,9 +101,13 @@ pub const CURVES: &str = "Accuracy over the time of learning: mean reciprocal ra
     ranked on the way, means over shapes. Time is the clock’s, with ranking. The weights of the best mean over all \
     shapes are those that are tested.";
 
+/// What figures by shape are.
+pub const DOTS: &str = "Test MRR by shape: ours (filled) and the paper’s (hollow), all to the same scale. The numbers are in \
+    the tables below.";
+
 /// What scatter plots are.
 pub const SCATTER: &str = "The uncertainty of query embeddings against the number of answers: a sample of the test \
-    queries, a dot each; squares are queries with negation. ρ is Spearman’s rank correlation within a shape.";
+    queries, a sign each; orange squares are queries with negation. ρ is Spearman’s rank correlation within a shape.";
 
 /// What the list of models is.
 pub const MODELS: &str = "The models at a glance: test MRR in percent, averages over the shapes of the two tables \

@@ -22,7 +22,7 @@ fn panel(label: &str, of: &Uncertainty) -> Option<String> {
     let most = points.iter().map(|point| point.answers).max()?;
     let frame = Frame {
         size: (380.0, 290.0),
-        space: [52.0, 14.0, 44.0, 54.0],
+        space: [52.0, 18.0, 44.0, 54.0],
         x: Axis::log(1.0, most as f64),
         y: Axis::linear(low, high, 4),
     };
@@ -30,7 +30,7 @@ fn panel(label: &str, of: &Uncertainty) -> Option<String> {
     for (series, is_negation) in [(0, false), (1, true)] {
         inside += &format!("<g class=\"cloud s{series}\">");
         for point in points.iter().filter(|point| has_negation(&point.shape) == is_negation) {
-            inside += &sign(frame.x(point.answers as f64), frame.y(point.value), series);
+            inside += &sign(frame.x(point.answers as f64), frame.y(point.value), 2.2, series);
         }
         inside += "</g>\n";
     }

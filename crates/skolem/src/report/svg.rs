@@ -112,15 +112,35 @@ pub fn text(x: f64, y: f64, class: &str, text: &str) -> String {
     format!("<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"{class}\">{}</text>", escape(text))
 }
 
-/// A sign for a point: another one for each of the first five series, so that colour is not all that tells them
-/// apart.
-pub fn sign(x: f64, y: f64, series: usize) -> String {
+/// A sign for a point, of this radius: another one for each of the first five series, so that colour is not all that
+/// tells them apart.
+pub fn sign(x: f64, y: f64, radius: f64, series: usize) -> String {
+    // Signs of the same area look alike in size.
+    let [square, triangle, diamond] = [0.89, 1.35, 1.25].map(|by| by * radius);
     let path = match series % 5 {
-        0 => return format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\"/>"),
-        1 => format!("M{:.1} {:.1}h5.4v5.4h-5.4z", x - 2.7, y - 2.7),
-        2 => format!("M{:.1} {:.1}l3.6 6.2h-7.2z", x, y - 3.8),
-        3 => format!("M{:.1} {:.1}l3.8 3.8l-3.8 3.8l-3.8 -3.8z", x, y - 3.8),
-        _ => format!("M{:.1} {:.1}l3.6 -6.2h-7.2z", x, y + 3.8),
+        0 => return format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\"/>"),
+        1 => {
+            format!("M{:.1} {:.1}h{d:.1}v{d:.1}h-{d:.1}z", x - square, y - square, d = 2.0 * square)
+        }
+        2 => format!(
+            "M{x:.1} {:.1}l{a:.1} {b:.1}h-{d:.1}z",
+            y - triangle,
+            a = triangle,
+            b = 1.7 * triangle,
+            d = 2.0 * triangle
+        ),
+        3 => format!(
+            "M{x:.1} {:.1}l{d:.1} {d:.1}l-{d:.1} {d:.1}l-{d:.1} -{d:.1}z",
+            y - diamond,
+            d = diamond
+        ),
+        _ => format!(
+            "M{x:.1} {:.1}l{a:.1} -{b:.1}h-{d:.1}z",
+            y + triangle,
+            a = triangle,
+            b = 1.7 * triangle,
+            d = 2.0 * triangle
+        ),
     };
     format!("<path d=\"{path}\"/>")
 }

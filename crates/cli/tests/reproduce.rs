@@ -3,6 +3,9 @@
 
 mod support;
 
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 use support::{Folder, Run};
 
@@ -94,6 +97,38 @@ fn what_was_killed_goes_on() {
     std::fs::remove_file(folder.path("report/findings/logic-bounds.json")).unwrap();
     let other = reproduce(&folder, "logic-bounds", &["--set", "train.rate=0.5"]);
     other.fails(4, "begun with another graph, other settings or another time");
+}
+
+#[test]
+fn a_killed_run_learns_on_from_its_state() {
+    let folder = Folder::with_world();
+    let mut args =
+        vec!["reproduce", "world.kg", "--out", "report", "--updates", "300", "--most", "1"];
+    args.extend(["--models", "logic-point", "--set", "save.seconds=0"]);
+    args.extend(TINY.iter().flat_map(|pair| ["--set", pair]));
+    let mut child =
+        folder.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let state = folder.path("report/models/logic-point/state.safetensors");
+    let limit = Instant::now() + Duration::from_secs(60);
+    while !state.exists() && child.try_wait().unwrap().is_none() {
+        assert!(Instant::now() < limit, "nothing happens");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!folder.path("report/findings").exists(), "killed before it was done");
+    let run = folder.run(&args);
+    assert!(run.err.contains("from update"), "{}", run.err);
+    run.done();
+    let found = findings(&folder, "logic-point");
+    assert_eq!(found["training"]["updates"], 300);
+    let curve: Vec<_> = found["training"]["curve"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|at| at["update"].as_u64().unwrap())
+        .collect();
+    assert_eq!(curve, [150, 300]);
 }
 
 #[test]

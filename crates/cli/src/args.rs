@@ -3,7 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::command::{
-    ask, bench, completions, dataset, demo, eval, find, import, query, sample, stats, train,
+    ask, bench, completions, dataset, demo, eval, find, import, query, reproduce, sample, stats,
+    train,
 };
 
 const LONG_ABOUT: &str = "\
@@ -53,6 +54,7 @@ pub enum Command {
     Eval(eval::Args),
     Sample(sample::Args),
     Dataset(dataset::Args),
+    Reproduce(reproduce::Args),
     Bench(bench::Args),
     Completions(completions::Args),
 }

@@ -7,6 +7,7 @@ pub mod evaluate;
 pub mod model;
 pub mod pass;
 pub mod program;
+pub mod report;
 pub mod store;
 pub mod train;
 

@@ -9,6 +9,7 @@ pub mod eval;
 pub mod find;
 pub mod import;
 pub mod query;
+pub mod reproduce;
 pub mod sample;
 pub mod stats;
 pub mod train;
@@ -45,6 +46,7 @@ pub fn run(args: Args, out: &mut dyn Write) -> Result<ExitCode> {
         Command::Eval(args) => eval::run(&args, out),
         Command::Sample(args) => sample::run(&args, out),
         Command::Dataset(args) => dataset::run(&args, out),
+        Command::Reproduce(args) => reproduce::run(&args, out),
         Command::Bench(args) => bench::run(&args, out),
         Command::Completions(args) => completions::run(&args, out),
     }

@@ -12,16 +12,7 @@ use crate::split::Split;
 /// The query sets of a split in a folder: the files with its name as a word in theirs, such as `train.skq`,
 /// `betae.valid.jsonl.gz` or `test-queries.pkl`.
 pub fn files(folder: &Path, split: Split) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(Error::io(folder))? {
-        let path = entry.map_err(Error::io(folder))?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-        let has_word = name.split(['.', '-', '_']).any(|part| part == split.name());
-        if has_word && Format::of(&path).is_ok() {
-            found.push(path);
-        }
-    }
-    found.sort();
+    let found = files_if_any(folder, split)?;
     match found.is_empty() {
         true => {
             let message = format!("there is no query set with '{split}' in its name");
@@ -29,6 +20,25 @@ pub fn files(folder: &Path, split: Split) -> Result<Vec<PathBuf>> {
         }
         false => Ok(found),
     }
+}
+
+/// The same, where there may be none.
+pub fn files_if_any(folder: &Path, split: Split) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(Error::io(folder))? {
+        let path = entry.map_err(Error::io(folder))?.path();
+        if has_word(&path, split.name()) && Format::of(&path).is_ok() {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Whether the name of a file has a word in it.
+pub fn has_word(file: &Path, word: &str) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    name.split(['.', '-', '_']).any(|part| part == word)
 }
 
 /// Refuses a query set that says that it was made from another graph, or for another split.

@@ -20,7 +20,7 @@ pub mod pickle;
 mod summary;
 
 pub use compare::{Comparison, Difference, ShapeComparison, compare};
-pub use folder::{check_origin, files, fits};
+pub use folder::{check_origin, files, files_if_any, fits, has_word};
 pub use summary::{ShapeSummary, Summary};
 
 use std::path::Path;

@@ -6,7 +6,7 @@ use skolem_kg::Shape;
 use skolem_kg::query::shape::NAMED;
 
 /// The figures of some queries.
-#[derive(Clone, Copy, PartialEq, Debug, Default, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Figures {
     /// Number of queries.
     pub queries: usize,

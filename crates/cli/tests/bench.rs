@@ -42,16 +42,18 @@ fn without_pytorch_ours_is_measured_and_that_is_said() {
         }
     }
     assert!(names.contains(&"entities 60") && names.contains(&"entities 100"), "{names:?}");
-    assert!(names.contains(&"memory point") && names.contains(&"bf16"), "{names:?}");
+    // A row, or one for each mix where the processor has these products.
+    let bf16 = names.iter().filter(|name| name.starts_with("bf16")).count();
+    assert!(names.contains(&"memory point") && [1, 4].contains(&bf16), "{names:?}");
 }
 
 #[test]
 fn one_row_as_a_table() {
-    let run = bench(&["--only", "point-path", "--only", "bf16"]);
+    let run = bench(&["--only", "point-path", "--only", "avx2"]);
     let text = run.done();
     assert!(text.contains("SKIPPED: PyTorch was not measured"), "{text}");
     assert!(text.contains("point-path") && !text.contains("bounds-path"), "{text}");
-    assert!(text.contains("bf16: "), "{text}");
+    assert!(text.contains("avx2"), "{text}");
     assert!(!text.contains("FAILED"), "{text}");
     assert!(bench(&["--only", "point-paths"]).err.contains("point-path"));
 }

@@ -317,7 +317,8 @@ fn a_full_disk_costs_nothing_that_was_saved() {
 fn a_run_that_diverges_keeps_its_last_good_state() {
     let folder = Folder::with_world();
     // A rate that soon makes the loss grow.
-    let wild = ["train.rate=10", "train.schedule=constant", "train.lazy=false"];
+    let wild =
+        ["train.rate=10", "train.threshold=0", "train.schedule=constant", "train.lazy=false"];
     let wild = [&FAST[..], &wild].concat();
     let limited = [&wild[..], &["train.most_loss=20"]].concat();
     let failed = folder.run(&training("model", "400", &limited));

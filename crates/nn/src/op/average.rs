@@ -1,5 +1,5 @@
 //! The average of the operands of an intersection, each number with shares of its own: p = softmax over the
-//! operands of [`attention`]'s z, y = Σ p·x.
+//! operands of [`super::attention`]'s z, y = Σ p·x.
 //!
 //! A row of an operand may be several times as wide as its shares: then each of its parts has the same ones.
 

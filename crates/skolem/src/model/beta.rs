@@ -42,7 +42,7 @@ impl Default for Beta {
 
 impl Settings for Beta {
     fn fast(train: &mut TrainConfig) -> Beta {
-        (train.entity_rate, train.coarse) = (4.0, false);
+        (train.entity_rate, train.coarse) = (8.0, false);
         Beta { dim: 200, hidden: 600, ..Beta::default() }
     }
 

@@ -33,7 +33,7 @@ impl Default for Gqe {
 
 impl Settings for Gqe {
     fn fast(train: &mut TrainConfig) -> Gqe {
-        (train.entity_rate, train.coarse, train.shared) = (1.0, false, 1024);
+        (train.entity_rate, train.coarse, train.shared) = (4.0, false, 1024);
         Gqe { dim: 400, ..Gqe::default() }
     }
 

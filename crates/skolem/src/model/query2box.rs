@@ -39,7 +39,7 @@ impl Default for Query2Box {
 
 impl Settings for Query2Box {
     fn fast(train: &mut TrainConfig) -> Query2Box {
-        (train.entity_rate, train.coarse, train.shared) = (1.0, false, 1024);
+        (train.entity_rate, train.coarse, train.shared) = (4.0, false, 1024);
         Query2Box { dim: 200, ..Query2Box::default() }
     }
 

@@ -47,29 +47,55 @@ simd! {
 simd! {
     /// Σ |a − b| of four rows of `a`, which start `width` apart, against one `b`.
     pub fn l1_four<F: Real>(a: &[F], width: usize, b: &[F]) -> [F; 4] {
-        let (rows, rest_rows) = {
-            let split = |row: usize| a[row * width..][..width].as_chunks::<LANES>();
-            let all = [split(0), split(1), split(2), split(3)];
-            (all.map(|(chunks, _)| chunks), all.map(|(_, rest)| rest))
-        };
-        let (b, rest_b) = b[..width].as_chunks::<LANES>();
-        let count = b.len();
-        let [a0, a1, a2, a3] = rows.map(|row| &row[..count]);
-        let [mut s0, mut s1, mut s2, mut s3] = [[F::zero(); LANES]; 4];
-        for at in 0..count {
-            let b = b[at];
-            s0 = added(s0, a0[at], b);
-            s1 = added(s1, a1[at], b);
-            s2 = added(s2, a2[at], b);
-            s3 = added(s3, a3[at], b);
+        let row = |row: usize| &a[row * width..][..width];
+        four(row(0), row(1), row(2), row(3), &b[..width])
+    }
+}
+
+simd! {
+    /// Σ |a − b| of four rows against one `b`, all equally long.
+    pub fn l1_rows<F: Real>(a0: &[F], a1: &[F], a2: &[F], a3: &[F], b: &[F]) -> [F; 4] {
+        four(a0, a1, a2, a3, b)
+    }
+}
+
+/// The loop of both.
+#[inline(always)]
+fn four<F: Real>(a0: &[F], a1: &[F], a2: &[F], a3: &[F], b: &[F]) -> [F; 4] {
+    let (rows, rest_rows) = {
+        let all = [a0, a1, a2, a3].map(|row| row[..b.len()].as_chunks::<LANES>());
+        (all.map(|(chunks, _)| chunks), all.map(|(_, rest)| rest))
+    };
+    let (b, rest_b) = b.as_chunks::<LANES>();
+    let count = b.len();
+    let [a0, a1, a2, a3] = rows.map(|row| &row[..count]);
+    let [mut s0, mut s1, mut s2, mut s3] = [[F::zero(); LANES]; 4];
+    for at in 0..count {
+        let b = b[at];
+        s0 = added(s0, a0[at], b);
+        s1 = added(s1, a1[at], b);
+        s2 = added(s2, a2[at], b);
+        s3 = added(s3, a3[at], b);
+    }
+    let mut sums = [s0, s1, s2, s3];
+    for (lanes, rest) in sums.iter_mut().zip(rest_rows) {
+        for (at, (a, b)) in rest.iter().zip(rest_b).enumerate() {
+            lanes[at] += (*a - *b).abs();
         }
-        let mut sums = [s0, s1, s2, s3];
-        for (lanes, rest) in sums.iter_mut().zip(rest_rows) {
-            for (at, (a, b)) in rest.iter().zip(rest_b).enumerate() {
-                lanes[at] += (*a - *b).abs();
-            }
-        }
-        [total(&sums[0]), total(&sums[1]), total(&sums[2]), total(&sums[3])]
+    }
+    [total(&sums[0]), total(&sums[1]), total(&sums[2]), total(&sums[3])]
+}
+
+/// `out[i]` = Σ |row `listed[i]` of `table` − b|, to the bit as [`l1_four`] finds it.
+pub fn l1_listed<F: Real>(out: &mut [F], table: &[F], listed: &[u32], b: &[F]) {
+    let row = |at: usize| &table[listed[at] as usize * b.len()..][..b.len()];
+    for first in (0..listed.len()).step_by(4) {
+        // The last few are filled up to four.
+        let places: [usize; 4] = std::array::from_fn(|at| (first + at).min(listed.len() - 1));
+        (first + 4..listed.len().min(first + 8)).for_each(|next| fetch(row(next)));
+        let [a0, a1, a2, a3] = places.map(row);
+        let found = l1_rows(a0, a1, a2, a3, b);
+        out[first..].iter_mut().zip(found).take(4).for_each(|(out, found)| *out = found);
     }
 }
 
@@ -155,6 +181,9 @@ mod tests {
             };
             assert!((f64::from(l1(&a[..width], &b)) - exact(0)).abs() < 1e-4);
             let four = l1_four(&a, width, &b);
+            let mut listed = [0.0; 6];
+            l1_listed(&mut listed, &a, &[3, 1, 0, 2, 1, 3], &b);
+            assert_eq!(listed, [3, 1, 0, 2, 1, 3].map(|row: usize| four[row]));
             (0..4).for_each(|row| assert!((f64::from(four[row]) - exact(row)).abs() < 1e-4));
         }
     }

@@ -2,6 +2,7 @@
 
 pub mod cardinality;
 pub mod correlation;
+mod near;
 mod queries;
 mod rank;
 mod report;

@@ -1,6 +1,7 @@
 //! Filtered ranks: an answer competes with entities that are no answers.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use skolem_nn::Real;
 
@@ -56,6 +57,26 @@ impl<'a, F: Real> Ranking<'a, F> {
     pub fn competes(&mut self, entity: u32) -> bool {
         let [easy, hard] = [&mut self.easy, &mut self.hard].map(|list| take_if(list, entity));
         !easy && !hard
+    }
+
+    /// The scores of the hard answers, the lowest first.
+    pub fn wanted(&self) -> &[F] {
+        &self.wanted
+    }
+
+    /// The answers among some entities.
+    pub fn answers_in(&self, entities: &Range<usize>) -> impl Iterator<Item = u32> + use<'a, F> {
+        let [from, to] = [entities.start, entities.end].map(|end| end as u32);
+        let within = |list: &'a [u32]| {
+            let place = |end: u32| list.partition_point(|entity| *entity < end);
+            list[place(from)..place(to)].iter().copied()
+        };
+        within(self.easy).chain(within(self.hard))
+    }
+
+    /// Counts one that scores above this many hard answers, and the same as none.
+    pub fn count_above(&mut self, hard: usize) {
+        self.above[hard] += 1;
     }
 
     /// Counts one that competes.

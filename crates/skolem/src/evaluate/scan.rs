@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use skolem_nn::coarse::Coarse;
 use skolem_nn::{Real, rows};
 
+use super::near::Near;
 use super::rank::{Ranking, Ranks};
 use super::{Test, best_scores};
 use crate::model::{Model, Weights, ready_entities, ready_sets};
@@ -122,36 +123,66 @@ impl<'a, F: Real, M: Model<F>> Scan<'a, F, M> {
         let Scan { model, weights, entities, rounding, sets, rough, .. } = self;
         let width = model.width();
         sets.fill(roots, width);
-        let exact = |query: usize, entity: u32| {
-            let row = weights.entity(entity);
-            let score = |root: usize| model.score(&roots[root * width..][..width], row);
-            let scores = program.roots_of(query).map(score);
-            scores.reduce(|a, b| if b > a || b.is_nan() { b } else { a }).unwrap_or_else(F::nan)
+        let best_of = |query: usize, rows: &[u32]| {
+            let mut scores = vec![F::zero(); program.roots_of(query).len() * rows.len()];
+            for (root, scores) in program.roots_of(query).zip(scores.chunks_mut(rows.len().max(1)))
+            {
+                let set = &roots[root * width..][..width];
+                model.scores_of(set, &weights.entities.data, rows, scores);
+            }
+            best_scores(&scores, rows.len()).into_owned()
         };
         let rankings = tests.par_iter().map(T::borrow).enumerate().map(|(query, test)| {
-            let wanted: Vec<F> = test.hard.iter().map(|entity| exact(query, *entity)).collect();
+            let ranking = Ranking::new(test, best_of(query, &test.hard));
             let rounded = |root: usize| sets.rounding(root, &roots[root * width..][..width]);
             let most = *rounding + program.roots_of(query).map(rounded).fold(0.0, f64::max);
             // Sums of many numbers are rounded, too.
             let margin = slope.abs() * most as f32 + 1e-3;
-            let mut near = Near::new(offset, slope * width as f32, margin);
-            wanted.iter().for_each(|score| near.mark(score.wide() as f32));
-            (Ranking::new(test, wanted), near)
+            let wanted: Vec<f32> = ranking.wanted().iter().map(|of| of.wide() as f32).collect();
+            let near = Near::new(offset, slope * width as f32, margin, &wanted);
+            (ranking, near)
         });
         let mut all: Vec<_> = rankings.collect();
         for block in blocks {
-            let rough = rows::reuse(rough, program.roots.len() * block.len());
+            let count = block.len();
+            let rough = rows::reuse(rough, program.roots.len() * count);
             entities.distances_of(block.clone(), sets, rough, [offset, slope]);
-            show(&mut all, program, rough, block, |query, (ranking, near), entity, rough: f32| {
-                if ranking.competes(entity) {
-                    let is_near = near.has(rough);
-                    let score = || F::of(f64::from(rough));
-                    ranking.count(if is_near { exact(query, entity) } else { score() });
+            let mut rest = rough;
+            let mut parts = Vec::with_capacity(all.len());
+            for query in 0..all.len() {
+                let of_query = program.roots_of(query).len() * count;
+                let (part, after) = std::mem::take(&mut rest).split_at_mut(of_query);
+                parts.push(part);
+                rest = after;
+            }
+            rows::each_two((&mut all, 1), (&mut parts, 1), |query, one, part| {
+                let (ranking, near) = &mut one[0];
+                let scores = into_best(part[0], count);
+                // Answers do not compete.
+                for answer in ranking.answers_in(&block) {
+                    scores[answer as usize - block.start] = f32::NEG_INFINITY;
                 }
+                let mut unsure = Vec::new();
+                for (entity, score) in block.clone().zip(&*scores) {
+                    match near.below(*score) {
+                        Some(below) => ranking.count_above(below),
+                        None => unsure.push(entity as u32),
+                    }
+                }
+                best_of(query, &unsure).into_iter().for_each(|score| ranking.count(score));
             });
         }
         all.iter().map(|(ranking, _)| ranking.ranks()).collect()
     }
+}
+
+/// The best of the scores that several roots give each of `count` entities, in place of those of the first.
+fn into_best(rows: &mut [f32], count: usize) -> &mut [f32] {
+    let (best, others) = rows.split_at_mut(count);
+    for row in others.chunks_exact(count) {
+        best.iter_mut().zip(row).for_each(|(best, score)| *best = best.max(*score));
+    }
+    best
 }
 
 /// Shows the entities of a block, with the best score that any root gives each, to what belongs to each query.
@@ -170,44 +201,6 @@ fn show<S: Real, T: Send>(
             see(query, &mut of_query[0], entity as u32, *score);
         }
     });
-}
-
-/// Which scores are within a margin of a marked one: a table of bins, so that some a little further away
-/// are taken for near, too.
-struct Near {
-    least: f32,
-    margin: f32,
-    bins: Vec<bool>,
-}
-
-impl Near {
-    /// Bins to a margin.
-    const BINS: f32 = 4.0;
-    /// The most margins that there are: scores have no more digits than to tell these apart, and every
-    /// query has bins of its own.
-    const MARGINS: f32 = 16384.0;
-
-    /// For scores between `offset` and `offset + range`, which may be negative.
-    fn new(offset: f32, range: f32, margin: f32) -> Near {
-        let least = offset.min(offset + range);
-        let margin = margin.max(range.abs() / Near::MARGINS);
-        let bins = vec![false; (Near::BINS * range.abs() / margin) as usize + 2];
-        Near { least, margin, bins }
-    }
-
-    fn bin(&self, score: f32) -> usize {
-        let place = (score - self.least) / self.margin * Near::BINS;
-        (place as usize).min(self.bins.len() - 1)
-    }
-
-    fn mark(&mut self, score: f32) {
-        let [first, last] = [-self.margin, self.margin].map(|by| self.bin(score + by));
-        self.bins[first..=last].fill(true);
-    }
-
-    fn has(&self, score: f32) -> bool {
-        self.bins[self.bin(score)]
-    }
 }
 
 #[cfg(test)]

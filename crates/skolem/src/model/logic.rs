@@ -548,6 +548,12 @@ impl<F: Real> Model<F> for Logic {
         }
     }
 
+    fn scores_of(&self, set: &[F], table: &[F], rows: &[u32], out: &mut [F]) {
+        l1::l1_listed(out, table, rows, set);
+        let (scale, gamma, share) = (F::of(self.scale), F::of(self.gamma), F::of(set.len() as f64));
+        out.iter_mut().for_each(|sum| *sum = scale * (gamma - *sum / share));
+    }
+
     fn scores(&self, sets: &[F], entities: &[F], out: &mut [F]) {
         let width = 2 * self.dim;
         let (scale, gamma, share) = (F::of(self.scale), F::of(self.gamma), F::of(width as f64));

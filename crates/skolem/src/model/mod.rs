@@ -164,6 +164,13 @@ pub trait Model<F: Real>: Settings + Clone {
     fn uncertainty(&self, _measure: &str, _set: &[F]) -> Vec<F> {
         Vec::new()
     }
+    /// The scores of a set against some rows of a table of entities, for models with [`Model::coarse`] scores: to
+    /// the bit as `scores` finds them.
+    fn scores_of(&self, set: &[F], table: &[F], rows: &[u32], out: &mut [F]) {
+        for (out, row) in out.iter_mut().zip(rows) {
+            *out = self.score(set, &table[*row as usize * set.len()..][..set.len()]);
+        }
+    }
     /// The scores of every set against every entity, all ready: `out` is [sets, entities]. A score does not
     /// depend on what else is scored.
     fn scores(&self, sets: &[F], entities: &[F], out: &mut [F]);

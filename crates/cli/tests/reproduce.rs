@@ -97,6 +97,29 @@ fn models_are_measured_once() {
 }
 
 #[test]
+fn every_kind_is_measured() {
+    let folder = Folder::with_world();
+    let mut args =
+        vec!["reproduce", "world.kg", "--out", "report", "--updates", "4", "--most", "2"];
+    let tiny = TINY.iter().filter(|pair| **pair != "model.hidden=16");
+    args.extend(tiny.flat_map(|pair| ["--set", pair]));
+    folder.run(&args).done();
+    let labels = ["beta", "gqe", "logic-bounds", "logic-point", "query2box"];
+    assert_eq!(folder.files("report/findings"), labels.map(|label| format!("{label}.json")));
+    for (label, shapes, measures) in
+        [("beta", 14, &["entropy"][..]), ("query2box", 9, &["size"]), ("gqe", 9, &[])]
+    {
+        let found = findings(&folder, label);
+        assert_eq!(found["kind"], label);
+        assert_eq!(found["test"]["shapes"].as_object().unwrap().len(), shapes);
+        let measured = found["uncertainty"].as_array().unwrap();
+        assert_eq!(measured.iter().map(|of| &of["measure"]).collect::<Vec<_>>(), measures);
+    }
+    let page = String::from_utf8(folder.read("report/report.md")).unwrap();
+    assert!(page.contains("LogicE, LogicE + bounds, BetaE, Query2Box and GQE learnt"), "{page}");
+}
+
+#[test]
 fn what_was_killed_goes_on() {
     let folder = Folder::with_world();
     reproduce(&folder, "logic-bounds", &[]).done();

@@ -66,14 +66,14 @@ fn panel(all: &[Findings], name: &str, value: Value) -> Option<String> {
         inside += "</g>\n";
     }
     if is_labelled {
-        inside += &labels(&frame, &series);
+        inside += &labels(&frame, &series, per_unit);
     }
     let title = format!("{name} over the time of learning");
     Some(frame.figure(&title, &format!("{unit} of learning"), name, &inside))
 }
 
 /// The names of the curves, beside their ends.
-fn labels(frame: &Frame, series: &[Series]) -> String {
+fn labels(frame: &Frame, series: &[Series], per_unit: f64) -> String {
     let end = |series: &Series| series.points.last().map_or(0.0, |point| frame.y(point.1));
     let mut order: Vec<&Series> = series.iter().collect();
     order.sort_by(|a, b| end(a).total_cmp(&end(b)));
@@ -83,10 +83,12 @@ fn labels(frame: &Frame, series: &[Series]) -> String {
     let mut out = String::new();
     for (series, place) in order.iter().zip(places) {
         let from = end(series);
+        // A curve may end before the others do.
+        let last = series.points.last().map_or(x, |point| frame.x(point.0 / per_unit));
         out += &format!(
             "<g class=\"s{}\"><path class=\"leader\" d=\"M{:.1} {from:.1}L{:.1} {place:.1}\"/>",
             series.number % 6,
-            x + 6.0,
+            last + 6.0,
             x + 16.0
         );
         out += &text(x + 20.0, place + 4.0, "label", &series.name);

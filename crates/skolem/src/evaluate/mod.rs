@@ -108,7 +108,7 @@ pub fn evaluate<F: Real, M: Model<F>, T: Borrow<Test> + Sync>(
 
 /// The best score that any root of a query gives each entity.
 pub(crate) fn best_scores<F: Real>(rows: &[F], count: usize) -> Cow<'_, [F]> {
-    let mut rows = rows.chunks_exact(count);
+    let mut rows = rows.chunks_exact(count.max(1));
     let first = rows.next().unwrap_or(&[]);
     let mut best = Cow::Borrowed(first);
     for row in rows {
